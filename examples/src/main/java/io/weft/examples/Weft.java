@@ -65,5 +65,5 @@ public final class Weft {
         FeedBenchCommand.class,
         TransferBenchCommand.class
       })
-  public static final class BenchCommand {}
+  static final class BenchCommand {}
 }

@@ -114,7 +114,7 @@ final class CliqueAccess implements AutoCloseable {
     /** The lane's thread while it waits for the peer at the rendezvous; else null. */
     private Thread waitingThread;
 
-    /** Creates a link without a communicator. */
+    /** Creates a connection without a communicator. */
     CliqueConnection(CliqueKey key, CliqueMember self, CliqueAccess access) {
       this.key = key;
       this.self = self;
@@ -125,7 +125,7 @@ final class CliqueAccess implements AutoCloseable {
       return wire != null;
     }
 
-    /** The wire; null while the link is not open. */
+    /** The wire; null while the connection is not open. */
     TransferWire wire() {
       return wire;
     }

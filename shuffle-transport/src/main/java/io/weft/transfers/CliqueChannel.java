@@ -37,7 +37,7 @@ final class CliqueChannel implements AutoCloseable {
   private final TransferCounters counters;
   private final Lane lane;
   private final TransferQueue queue = new TransferQueue();
-  private final CliqueConnection link;
+  private final CliqueConnection connection;
 
   /** Used by the lane's thread only. */
   private final CliqueRounds rounds;
@@ -71,8 +71,8 @@ final class CliqueChannel implements AutoCloseable {
     this.self = self;
     this.counters = counters;
     this.lane = lane;
-    this.link = new CliqueConnection(key, self, access);
-    this.rounds = new CliqueRounds(key.toString(), link, queue, counters, timeout);
+    this.connection = new CliqueConnection(key, self, access);
+    this.rounds = new CliqueRounds(key.toString(), connection, queue, counters, timeout);
   }
 
   /** Whether this incarnation of a process is one of the two ends. */
@@ -156,7 +156,7 @@ final class CliqueChannel implements AutoCloseable {
    */
   void retireIfIdle(Duration idle) {
     synchronized (lock) {
-      boolean rests = link.isOpen() && !working && ended == null;
+      boolean rests = connection.isOpen() && !working && ended == null;
       if (rests && System.nanoTime() - lastRoundNanos >= idle.toNanos()) {
         work = submit("the last round of " + key, this::leave);
       }
@@ -229,7 +229,7 @@ final class CliqueChannel implements AutoCloseable {
    * @param reason for the messages at both ends
    */
   void abort(String reason) {
-    link.abort(reason);
+    connection.abort(reason);
     wake();
   }
 
@@ -245,7 +245,7 @@ final class CliqueChannel implements AutoCloseable {
         work = submit("the end of " + key, this::endAll);
       }
     }
-    link.end(cause);
+    connection.end(cause);
     queue.all().forEach(transfer -> transfer.failBecause(cause));
     rounds.standing().forEach(transfer -> transfer.failBecause(cause));
     abort(cause.getMessage());

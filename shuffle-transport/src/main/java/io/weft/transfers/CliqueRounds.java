@@ -26,12 +26,12 @@ final class CliqueRounds {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueRounds.class);
 
   private final String name;
-  private final CliqueConnection link;
+  private final CliqueConnection connection;
   private final TransferQueue queue;
   private final TransferCounters counters;
   private final GroupMoves moves;
-  private final OfferMatcher agreement = new OfferMatcher();
-  private final VerdictExchange confirmation;
+  private final OfferMatcher matcher = new OfferMatcher();
+  private final VerdictExchange verdicts;
 
   /** Transfers that devices have and that may still wait for their sources. */
   private volatile List<PreparedTransfer> standing = List.of();
@@ -44,16 +44,16 @@ final class CliqueRounds {
    */
   CliqueRounds(
       String name,
-      CliqueConnection link,
+      CliqueConnection connection,
       TransferQueue queue,
       TransferCounters counters,
       Duration timeout) {
     this.name = name;
-    this.link = link;
+    this.connection = connection;
     this.queue = queue;
     this.counters = counters;
     this.moves = new GroupMoves(counters);
-    this.confirmation = new VerdictExchange(link, timeout);
+    this.verdicts = new VerdictExchange(connection, timeout);
   }
 
   /**
@@ -67,18 +67,18 @@ final class CliqueRounds {
   private boolean isReady(PreparedTransfer transfer) {
     return transfer.isReady()
         || (transfer.isBehindDevice()
-            && link.mayFollowDevices()
-            && agreement.takesBehind(transfer.definition()));
+            && connection.mayFollowDevices()
+            && matcher.takesBehind(transfer.definition()));
   }
 
   /** Whether one of the ends waits for the other. */
   boolean isWaiting() {
-    return agreement.isWaiting() || confirmation.isDue();
+    return matcher.isWaiting() || verdicts.isDue();
   }
 
   /** Whether both ends wait: nothing can happen until one of them offers more. */
   boolean isStuck() {
-    return agreement.isStuck() && !confirmation.isDue();
+    return matcher.isStuck() && !verdicts.isDue();
   }
 
   /** The transfers that move once their sources end, which may be never. Thread-safe. */
@@ -96,8 +96,8 @@ final class CliqueRounds {
     dropBrokenWire();
     long start = System.nanoTime();
     // An end that owes or expects a verdict stays.
-    boolean leaves = leaving && !hasReady() && !confirmation.isDue();
-    boolean reused = link.isOpen();
+    boolean leaves = leaving && !hasReady() && !verdicts.isDue();
+    boolean reused = connection.isOpen();
     if (leaves && !reused) {
       return true;
     }
@@ -105,17 +105,17 @@ final class CliqueRounds {
       open();
     }
     Manifest manifest = new Manifest();
-    confirmation.own().ifPresent(verdict -> offerFirst(manifest, verdict));
+    verdicts.own().ifPresent(verdict -> offerFirst(manifest, verdict));
     if (leaves) {
       offerFirst(manifest, ManifestEntry.IDLE);
     } else {
       offerTransfers(manifest, reused);
     }
     counters.increment(TransferCounter.MANIFESTS);
-    boolean bothLeave = takeOffers(link.wire().exchange(manifest)) && leaves;
+    boolean bothLeave = takeOffers(connection.wire().exchange(manifest)) && leaves;
     counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
     if (bothLeave) {
-      link.retire();
+      connection.retire();
       counters.increment(TransferCounter.CLIQUES_RETIRED);
       return true;
     }
@@ -140,7 +140,7 @@ final class CliqueRounds {
   /** Takes the peer's offers. Returns whether the peer wants to give up the communicator. */
   private boolean takeOffers(List<ManifestEntry> entries) {
     boolean confirms = !entries.isEmpty() && entries.get(0).isVerdict();
-    if (confirms != confirmation.isExpected()) {
+    if (confirms != verdicts.isExpected()) {
       throw new IllegalArgumentException(
           confirms ? "a verdict on nothing that moved" : "no verdict on what moved before it was");
     }
@@ -148,27 +148,27 @@ final class CliqueRounds {
       return true;
     }
     confirm(confirms ? entries.get(0).failure() : "");
-    agreement.addPeerOffers(confirms ? entries.subList(1, entries.size()) : entries);
+    matcher.addPeerOffers(confirms ? entries.subList(1, entries.size()) : entries);
     return false;
   }
 
   /** Ends the transfers that moved behind recorded sources, by the verdicts of both ends. */
   private void confirm(String theirs) {
-    OfferMatcher.Group group = confirmation.group();
+    OfferMatcher.Group group = verdicts.group();
     boolean sent = group.sourceFailure().isEmpty();
     counters.add(sent ? TransferCounter.SENT : TransferCounter.FAILED, group.sends().size());
     counters.add(
         theirs.isEmpty() ? TransferCounter.RECEIVED : TransferCounter.FAILED,
         group.receives().size());
-    confirmation.settle(theirs);
-    agreement.settled(group);
+    verdicts.settle(theirs);
+    matcher.settled(group);
   }
 
   private boolean offer(Manifest manifest, PreparedTransfer transfer) {
     ManifestEntry entry = transfer.entry();
     boolean fits = manifest.offer(entry);
     if (fits) {
-      agreement.offered(transfer, entry);
+      matcher.offered(transfer, entry);
     }
     return fits;
   }
@@ -178,7 +178,7 @@ final class CliqueRounds {
    * then it cannot come to a new rendezvous.
    */
   private void dropBrokenWire() {
-    Optional<RuntimeException> failure = link.failure();
+    Optional<RuntimeException> failure = connection.failure();
     if (failure.isEmpty()) {
       return;
     }
@@ -190,18 +190,18 @@ final class CliqueRounds {
       throw failure.get();
     }
     LOG.info("{} opens a new communicator: {}", name, failure.get().getMessage());
-    int unused = agreement.fail(failure.get());
-    link.closeCommunicator();
+    int unused = matcher.fail(failure.get());
+    connection.closeCommunicator();
   }
 
   private static boolean isDeath(RuntimeException failure) {
     return failure instanceof CollectiveException known && known.kind() == Kind.DEAD;
   }
 
-  /** Opens the link. The waiting transfers fail if that fails. */
+  /** Opens the connection. The waiting transfers fail if that fails. */
   private void open() {
     try {
-      link.open();
+      connection.open();
     } catch (RuntimeException e) {
       failReady(e);
       throw e;
@@ -216,13 +216,13 @@ final class CliqueRounds {
   }
 
   private boolean settle() {
-    OfferMatcher.Matched matched = agreement.match();
+    OfferMatcher.Matched matched = matcher.match();
     counters.add(
         TransferCounter.FAILED,
         matched.settled() - matched.complete().size() - matched.behind().size());
     if (!matched.complete().isEmpty()) {
-      moves.move(link.wire(), matched.complete());
-      agreement.moved(matched.complete());
+      moves.move(connection.wire(), matched.complete());
+      matcher.moved(matched.complete());
     }
     if (!matched.behind().isEmpty()) {
       moveBehind(matched.behind());
@@ -234,11 +234,11 @@ final class CliqueRounds {
   private void moveBehind(OfferMatcher.Group group) {
     standing = Stream.concat(group.sends().stream(), group.receives().stream()).toList();
     try {
-      moves.moveBehind(link.wire(), group);
+      moves.moveBehind(connection.wire(), group);
     } finally {
       standing = List.of();
     }
-    confirmation.begin(group);
+    verdicts.begin(group);
   }
 
   /**
@@ -248,12 +248,12 @@ final class CliqueRounds {
    */
   void breakOff(RuntimeException cause, String reason) {
     LOG.info("{} breaks off: {}", name, cause.toString());
-    confirmation.clear();
-    link.abort(reason);
+    verdicts.clear();
+    connection.abort(reason);
     // Waiters learn of the failure first: a wire may take long to close.
-    agreement.announce(cause);
-    link.closeCommunicator();
-    counters.add(TransferCounter.FAILED, agreement.fail(cause));
+    matcher.announce(cause);
+    connection.closeCommunicator();
+    counters.add(TransferCounter.FAILED, matcher.fail(cause));
   }
 
   /**
@@ -265,18 +265,18 @@ final class CliqueRounds {
     /** How often a waiting lane checks its wire. */
     private static final Duration CHECK_PERIOD = Duration.ofMillis(10);
 
-    private final CliqueConnection link;
+    private final CliqueConnection connection;
     private final Duration timeout;
     private OfferMatcher.Group group = OfferMatcher.Group.NONE;
 
     /**
      * Creates a state without a verdict.
      *
-     * @param link of the clique
+     * @param connection of the clique
      * @param timeout the longest wait for the end of a source after its group has moved
      */
-    VerdictExchange(CliqueConnection link, Duration timeout) {
-      this.link = link;
+    VerdictExchange(CliqueConnection connection, Duration timeout) {
+      this.connection = connection;
       this.timeout = timeout;
     }
 
@@ -323,7 +323,8 @@ final class CliqueRounds {
     /** Waits for the end of device work. The device has finished it; the host notices later. */
     private void awaitEnd(Event work, Deadline deadline) {
       while (work.state() == Event.State.RECORDED) {
-        link.failure()
+        connection
+            .failure()
             .ifPresent(
                 failure -> {
                   throw failure;

@@ -150,11 +150,11 @@ final class CodedGroup {
                 "%s could not encode its chunk %d".formatted(transfer().peer(), chunk)));
         return false;
       }
-      long room = transfer().coding().room(chunk).bytes();
-      if (bytes < 1 || bytes > room) {
+      long limit = transfer().coding().memory(chunk).bytes();
+      if (bytes < 1 || bytes > limit) {
         throw new CorruptTensorException(
             "chunk %d of the %s is to have %d bytes, of at most %d"
-                .formatted(chunk, transfer().event().what(), bytes, room));
+                .formatted(chunk, transfer().event().what(), bytes, limit));
       }
       return true;
     }
@@ -286,7 +286,7 @@ final class CodedGroup {
 
     /** The bytes of a chunk. */
     final TypedBuffer body(int chunk) {
-      return transfer.coding().room(chunk).slice(0, bytes(chunk));
+      return transfer.coding().memory(chunk).slice(0, bytes(chunk));
     }
   }
 
@@ -321,9 +321,9 @@ final class CodedGroup {
         // A codec that scales reads all elements here, before the first chunk.
         encoder = transfer().coding().kind().codec().encoder(tensor());
       }
-      TypedBuffer room = transfer().coding().room(chunk);
-      int bytes = chunk == 0 ? encoder.next(room.address(), room.bytes()) : 0;
-      return bytes + encoder.next(room.address() + bytes, room.bytes() - bytes);
+      TypedBuffer memory = transfer().coding().memory(chunk);
+      int bytes = chunk == 0 ? encoder.next(memory.address(), memory.bytes()) : 0;
+      return bytes + encoder.next(memory.address() + bytes, memory.bytes() - bytes);
     }
   }
 }

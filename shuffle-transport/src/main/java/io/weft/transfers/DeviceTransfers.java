@@ -188,7 +188,7 @@ public final class DeviceTransfers implements AutoCloseable {
                 device,
                 memory,
                 memory.as(shape),
-                new TransferPreparation.Ends(sources.get(i), keys[i]));
+                new TransferPreparation.ReceiveSource(sources.get(i), keys[i]));
         received.add(new ReceivedBuffer(memory, shape, transfer.buffer(), transfer.event()));
       }
       launch(preparation.transfers());
@@ -251,7 +251,7 @@ public final class DeviceTransfers implements AutoCloseable {
               placement.destination(),
               memory,
               memory.as(placement.shape()),
-              new TransferPreparation.Ends(placement.source(), placement.key()));
+              new TransferPreparation.ReceiveSource(placement.source(), placement.key()));
       return new Deferral(placement, transfer, memory);
     }
     return new Deferral(placement, null, null);

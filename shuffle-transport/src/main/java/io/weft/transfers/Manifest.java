@@ -28,7 +28,7 @@ public final class Manifest {
   private static final int MAGIC = 0x57454654;
   private static final int HEAD_BYTES = 8;
   private static final int ENTRY_BYTES = 24;
-  private static final int MOST_FAILURE_BYTES = 1024;
+  private static final int MAX_FAILURE_BYTES = 1024;
   private static final byte SEND = 1;
   private static final byte RECEIVE = 2;
   private static final byte RECORDED_SEND = 3;
@@ -52,7 +52,7 @@ public final class Manifest {
   private static byte[] shortened(String failure) {
     String text = failure;
     byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
-    while (utf8.length > MOST_FAILURE_BYTES) {
+    while (utf8.length > MAX_FAILURE_BYTES) {
       text = text.substring(0, text.length() * 9 / 10);
       utf8 = (text + "…").getBytes(StandardCharsets.UTF_8);
     }
@@ -118,7 +118,7 @@ public final class Manifest {
     if (kind < SEND || kind > RECORDED_SEND || count < 0) {
       throw new IllegalArgumentException("entry " + number + " of a manifest is damaged");
     }
-    if (failureBytes > MOST_FAILURE_BYTES || failureBytes > block.remaining()) {
+    if (failureBytes > MAX_FAILURE_BYTES || failureBytes > block.remaining()) {
       throw new IllegalArgumentException(
           "entry %d of a manifest has a text of %d bytes".formatted(number, failureBytes));
     }

@@ -125,7 +125,8 @@ final class TransferCliques implements AutoCloseable {
   void fail(String process, String incarnation, String reason) {
     List<CliqueChannel> hit = new ArrayList<>();
     TransferException cause =
-        new TransferException("executor " + process + " (" + incarnation + ") is gone: " + reason);
+        new TransferException(
+            "executor " + process + " (" + incarnation + ") has ended: " + reason);
     synchronized (this) {
       failed.put(new Incarnation(process, incarnation), cause);
       channels

@@ -71,7 +71,7 @@ record TransferEncoding(CodecKind kind, TransferBuffer staging, CodecThreads cod
   }
 
   /** The memory of a chunk in its slot. */
-  TypedBuffer room(int chunk) {
+  TypedBuffer memory(int chunk) {
     long most = staging.bytes() / SLOTS - LENGTH_BYTES;
     return TypedBuffer.of(staging, slot(chunk) + LENGTH_BYTES, DataType.INT8, most);
   }

@@ -62,7 +62,7 @@ final class TransferLauncher implements AutoCloseable {
   synchronized void launch(List<PreparedTransfer> transfers) {
     requireOpen();
     transfers.forEach(open::add);
-    leave(open, BatchReason.CALL);
+    launch(open, BatchReason.CALL);
   }
 
   /**
@@ -76,15 +76,15 @@ final class TransferLauncher implements AutoCloseable {
     boolean first = batch.isEmpty();
     batch.add(transfer);
     if (batch.bytes() >= options.batchBytes()) {
-      leave(batch, BatchReason.BYTES);
+      launch(batch, BatchReason.BYTES);
     } else if (first) {
       ScheduledFuture<?> unused =
           thread.schedule(
-              () -> leave(batch, BatchReason.AGE),
+              () -> launch(batch, BatchReason.AGE),
               options.batchAge().toNanos(),
               TimeUnit.NANOSECONDS);
     }
-    return () -> leave(batch, BatchReason.NEED);
+    return () -> launch(batch, BatchReason.NEED);
   }
 
   private void requireOpen() {
@@ -93,8 +93,8 @@ final class TransferLauncher implements AutoCloseable {
     }
   }
 
-  private synchronized void leave(TransferBatch batch, BatchReason reason) {
-    if (closed || batch.isEmpty() || !batch.leave()) {
+  private synchronized void launch(TransferBatch batch, BatchReason reason) {
+    if (closed || batch.isEmpty() || !batch.markLaunched()) {
       return;
     }
     open = new TransferBatch();
@@ -160,7 +160,7 @@ final class TransferLauncher implements AutoCloseable {
   static final class TransferBatch {
     private final List<PreparedTransfer> transfers = new ArrayList<>();
     private long bytes;
-    private boolean left;
+    private boolean launched;
 
     void add(PreparedTransfer transfer) {
       transfers.add(transfer);
@@ -176,9 +176,9 @@ final class TransferLauncher implements AutoCloseable {
     }
 
     /** Marks the batch as launched. Returns true for the first call. */
-    boolean leave() {
-      boolean first = !left;
-      left = true;
+    boolean markLaunched() {
+      boolean first = !launched;
+      launched = true;
       return first;
     }
 

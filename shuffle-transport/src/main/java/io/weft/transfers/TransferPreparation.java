@@ -82,7 +82,8 @@ final class TransferPreparation implements AutoCloseable {
   }
 
   /** Prepares a receive. Its buffer is allocated before the peer learns of the transfer. */
-  PreparedTransfer receive(DeviceId device, TransferBuffer memory, TypedBuffer buffer, Ends from) {
+  PreparedTransfer receive(
+      DeviceId device, TransferBuffer memory, TypedBuffer buffer, ReceiveSource from) {
     TransferEndpoints ends = new TransferEndpoints(device, from.source(), false);
     Event allocation = HostEvent.completed("the allocation of " + buffer);
     CliqueKey clique = clique(ends);
@@ -112,7 +113,7 @@ final class TransferPreparation implements AutoCloseable {
   }
 
   /** The source of an array, and its key. */
-  record Ends(DeviceId source, long key) {}
+  record ReceiveSource(DeviceId source, long key) {}
 
   TransferBuffer take(int index, DeviceId device, BufferShape shape) {
     ReceiveMemory memory =

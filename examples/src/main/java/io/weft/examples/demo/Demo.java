@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /** Runs the whole demo. For one use and one thread. */
-public final class Demo {
+final class Demo {
   private static final long BROADCAST_BYTES_AT_SCALE_1 = 1 << 20;
 
   private final Options options;
@@ -31,14 +31,14 @@ public final class Demo {
   private final PrintStream out;
 
   /** Writes its result to a stream and shows its steps on the progress line. */
-  public Demo(Options options, Progress progress, PrintStream out) {
+  Demo(Options options, Progress progress, PrintStream out) {
     this.options = options;
     this.progress = progress;
     this.out = out;
   }
 
   /** Runs the demo and returns whether all results are equal. */
-  public boolean run() throws IOException, InterruptedException {
+  boolean run() throws IOException, InterruptedException {
     List<QueryDuel.Outcome> outcomes;
     String weftApplication;
     try (Cleanup cleanup = new Cleanup()) {
@@ -113,14 +113,14 @@ public final class Demo {
    * @param transport a value of spark.weft.transport
    * @param keep whether the temporary folder with its logs stays
    */
-  public record Options(
+  record Options(
       double scale,
       List<TpchQuery> queries,
       int runs,
       Optional<Path> data,
       String transport,
       boolean keep) {
-    public Options {
+    Options {
       queries = List.copyOf(queries);
       if (!(scale > 0)) {
         throw new IllegalArgumentException("the scale must be more than 0, not " + scale);
@@ -130,13 +130,13 @@ public final class Demo {
   }
 
   /** Finds files in shared memory that an application should have removed. */
-  public static final class Leftovers {
+  static final class Leftovers {
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     private Leftovers() {}
 
     /** Returns the folders that an ended application left. */
-    public static List<Path> find(String applicationId) throws IOException {
+    static List<Path> find(String applicationId) throws IOException {
       return find(SHARED_MEMORY, applicationId);
     }
 

@@ -113,17 +113,17 @@ public final class SideLauncher {
    *     home
    * @param user the jars that a user adds: Weft, the examples and their libraries
    */
-  public record ClassPath(List<Path> spark, List<Path> user) {
+  record ClassPath(List<Path> spark, List<Path> user) {
     private static final List<String> USER_JARS =
         List.of("weft-", "tpch-", "picocli-", "HdrHistogram-");
 
-    public ClassPath {
+    ClassPath {
       spark = List.copyOf(spark);
       user = List.copyOf(user);
     }
 
     /** Returns the class path of this process. */
-    public static ClassPath current() {
+    static ClassPath current() {
       return split(
           Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
               .filter(entry -> !entry.isEmpty())
@@ -145,7 +145,7 @@ public final class SideLauncher {
     }
 
     /** Whether the user's part fits {@code spark.jars}, which does not accept folders. */
-    public boolean allJars() {
+    boolean allJars() {
       return user.stream().allMatch(Files::isRegularFile);
     }
   }
@@ -155,17 +155,17 @@ public final class SideLauncher {
    * home. It holds links to the jars and a RELEASE file. Without that file Spark's launcher
    * searches a source tree.
    */
-  public static final class SparkHome {
+  static final class SparkHome {
     /** The environment variable without which Spark's launcher searches a source tree. */
-    public static final String SCALA_VERSION_VARIABLE = "SPARK_SCALA_VERSION";
+    static final String SCALA_VERSION_VARIABLE = "SPARK_SCALA_VERSION";
 
     /** The Scala version that Spark 4 is built with. */
-    public static final String SCALA_VERSION = "2.13";
+    static final String SCALA_VERSION = "2.13";
 
     private SparkHome() {}
 
     /** Fills a folder, which must not contain jars, and returns it. */
-    public static Path assemble(Path folder, List<Path> jars) throws IOException {
+    static Path assemble(Path folder, List<Path> jars) throws IOException {
       Path jarFolder = Files.createDirectories(folder.resolve("jars"));
       for (Path jar : jars) {
         // Two libraries may have a file of the same name. The hash of the path distinguishes them.

@@ -1,2 +1,5 @@
-/** Text for people: tables, units and a progress line. No threads, nothing to free. */
+/**
+ * Text for people: tables, units and a progress line. Start at {@code TextTable}, {@code Units} and
+ * {@code Progress}. No threads, nothing to free.
+ */
 package io.weft.examples.terminal;

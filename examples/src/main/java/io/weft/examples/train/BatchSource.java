@@ -6,7 +6,7 @@ import io.weft.tensor.Tensor;
 import java.util.Iterator;
 
 /** The source of a rank's batches: a feed or files. For one thread. */
-public interface BatchSource {
+interface BatchSource {
   Communicator communicator();
 
   /** The number of batches in an epoch, the same on all ranks. */
@@ -31,7 +31,7 @@ public interface BatchSource {
    * @param labels [rows], int32
    */
   record Batch(Tensor features, TypedBuffer labels) {
-    public long rows() {
+    long rows() {
       return labels.count();
     }
   }

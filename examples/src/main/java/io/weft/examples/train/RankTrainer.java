@@ -30,7 +30,7 @@ import java.util.zip.CRC32C;
  * batch. Gradients are averaged, so all ranks take the same steps and their models stay equal. It
  * begins at the newest checkpoint, if there is one. For one thread.
  */
-public final class RankTrainer implements AutoCloseable {
+final class RankTrainer implements AutoCloseable {
   private static final int CHECKPOINTS_KEPT = 2;
 
   private final TrainingPlan plan;
@@ -51,7 +51,7 @@ public final class RankTrainer implements AutoCloseable {
   private long waitNanos;
 
   /** Opens the trainer; collective. The caller owns the model. */
-  public RankTrainer(TrainingPlan plan, BatchSource source, TrainingModel model) {
+  RankTrainer(TrainingPlan plan, BatchSource source, TrainingModel model) {
     this.plan = plan;
     this.source = source;
     this.model = model;
@@ -80,7 +80,7 @@ public final class RankTrainer implements AutoCloseable {
   }
 
   /** Trains to the end of the plan. */
-  public RankReport run() throws IOException {
+  RankReport run() throws IOException {
     requireSteps();
     CheckpointPosition position = begin();
     long firstStep = position.epoch() * source.steps() + position.step();

@@ -86,7 +86,7 @@ record TrainOnce(HandOff handOff, TrainingPlan plan, int ranks, int batchRows, i
   }
 
   /** The ways to hand rows to ranks. */
-  public enum HandOff {
+  enum HandOff {
     /** A Weft feed: rows are exchanged in memory and read in place. */
     FEED("Weft feed"),
     /** Spark's sort shuffle and a Parquet file for each rank. */
@@ -99,7 +99,7 @@ record TrainOnce(HandOff handOff, TrainingPlan plan, int ranks, int batchRows, i
     }
 
     /** The name in tables. */
-    public String label() {
+    String label() {
       return label;
     }
   }
@@ -113,35 +113,31 @@ record TrainOnce(HandOff handOff, TrainingPlan plan, int ranks, int batchRows, i
    * @param ranks the reports of all ranks about the run that finished
    * @param accuracy on the test set, 0 to 1
    */
-  public record Outcome(
-      TrainOnce.HandOff handOff,
-      double seconds,
-      long fileBytes,
-      List<RankReport> ranks,
-      double accuracy)
+  record Outcome(
+      HandOff handOff, double seconds, long fileBytes, List<RankReport> ranks, double accuracy)
       implements Serializable {
 
     /** Returns the time of the steps on the slowest rank. */
-    public double stepSeconds() {
+    double stepSeconds() {
       return ranks.stream().mapToDouble(RankReport::seconds).max().orElse(0);
     }
 
     /** Returns the time of everything but the steps: SQL, exchange or files, opening models. */
-    public double handOffSeconds() {
+    double handOffSeconds() {
       return seconds - stepSeconds();
     }
 
     /** Returns the bytes that all ranks copied to form batches. */
-    public long copiedBytes() {
+    long copiedBytes() {
       return ranks.stream().mapToLong(RankReport::copiedBytes).sum();
     }
 
     /** Returns the steps of all runs of this training. */
-    public long trainedSteps() {
+    long trainedSteps() {
       return ranks.get(0).trainedSteps();
     }
 
-    public double lastLoss() {
+    double lastLoss() {
       return ranks.get(0).lastLoss();
     }
   }
@@ -151,17 +147,17 @@ record TrainOnce(HandOff handOff, TrainingPlan plan, int ranks, int batchRows, i
    *
    * @param models creates the rank's model
    */
-  public record FeedEvaluation(TrainingPlan plan, ModelProvider models)
+  record FeedEvaluation(TrainingPlan plan, ModelProvider models)
       implements FeedFunction<FeedEvaluation.Score> {
     /** The score of one rank, or of several. */
-    public record Score(long rows, long right) implements Serializable {
+    record Score(long rows, long right) implements Serializable {
       /** Returns the sum of both. */
-      public Score plus(Score other) {
+      Score plus(Score other) {
         return new Score(rows + other.rows, right + other.right);
       }
 
       /** Returns the part of right rows, 0 to 1. */
-      public double accuracy() {
+      double accuracy() {
         return rows == 0 ? 0 : (double) right / rows;
       }
     }

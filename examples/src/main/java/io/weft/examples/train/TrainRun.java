@@ -161,7 +161,7 @@ final class TrainRun {
    * @param out folder of the reports
    * @param keep whether the temporary folder stays
    */
-  public record Options(
+  record Options(
       double scale,
       Optional<Path> data,
       List<Integer> hidden,
@@ -171,7 +171,7 @@ final class TrainRun {
       int runs,
       Path out,
       boolean keep) {
-    public Options {
+    Options {
       hidden = List.copyOf(hidden);
       require(
           scale > 0 && scale < Double.POSITIVE_INFINITY,

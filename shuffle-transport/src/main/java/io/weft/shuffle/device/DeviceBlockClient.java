@@ -91,20 +91,20 @@ public final class DeviceBlockClient implements AutoCloseable {
     if (executor.equals(own.executor())) {
       return inPlace(blocks);
     }
-    AtomicReference<Asked> asked = new AtomicReference<>();
+    AtomicReference<PendingFetch> pending = new AtomicReference<>();
     Event posted =
         lane.submit(
             "a request to executor " + executor + " for blocks of its GPU",
-            () -> asked.set(ask(executor, blocks)));
+            () -> pending.set(request(executor, blocks)));
     try {
       await(posted, wanted);
-      asked.get().await(this, wanted);
-      return asked.get().rows();
+      pending.get().await(this, wanted);
+      return pending.get().rows();
     } catch (EventFailedException | EventTimeoutException e) {
-      closeLater(posted, asked);
+      closeLater(posted, pending);
       throw failure(executor, blocks.get(0), e);
     } catch (RuntimeException | DeviceFetchException e) {
-      closeLater(posted, asked);
+      closeLater(posted, pending);
       throw e;
     }
   }
@@ -133,7 +133,7 @@ public final class DeviceBlockClient implements AutoCloseable {
   }
 
   /** Arrays that are being received. */
-  private record Asked(
+  private record PendingFetch(
       String executor, List<DeviceBlock> blocks, List<List<DeviceRows>> rows, List<Arrival> all) {
     void await(DeviceBlockClient client, Runnable wanted) throws DeviceFetchException {
       for (Arrival arrival : all) {
@@ -153,7 +153,7 @@ public final class DeviceBlockClient implements AutoCloseable {
   private record Arrival(DeviceBlock block, Event event) {}
 
   /** Runs on the lane, because transfers between two devices match by order. */
-  private Asked ask(String executor, List<DeviceBlock> blocks)
+  private PendingFetch request(String executor, List<DeviceBlock> blocks)
       throws IOException, InterruptedException {
     DeviceBlockMessages.Ready ready =
         DeviceBlockMessages.readReady(
@@ -187,7 +187,7 @@ public final class DeviceBlockClient implements AutoCloseable {
       }
       rows.add(ofBlock);
     }
-    return new Asked(executor, blocks, rows, arrivals);
+    return new PendingFetch(executor, blocks, rows, arrivals);
   }
 
   private List<ReceivedBuffer> receive(
@@ -233,10 +233,10 @@ public final class DeviceBlockClient implements AutoCloseable {
   }
 
   /** Closes arrays that arrive after the reader has given up. */
-  private static void closeLater(Event posted, AtomicReference<Asked> asked) {
+  private static void closeLater(Event posted, AtomicReference<PendingFetch> pending) {
     posted.whenDone(
         cause -> {
-          Asked late = asked.get();
+          PendingFetch late = pending.get();
           if (late != null) {
             late.close();
           }

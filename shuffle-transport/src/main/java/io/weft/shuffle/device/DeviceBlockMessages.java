@@ -16,7 +16,7 @@ import java.util.List;
  * <pre>
  *   prepare: byte 1 | int blocks | for each: int shuffle, long map, int partition
  *   answer:  byte 0 | long ticket | int blocks | for each: int tables | for each: int length, layout
- *   answer: byte 1 | int the missing block
+ *   answer:  byte 1 | int the missing block
  *   send:    byte 2 | long ticket | text executor | long key of the first array
  *   drop:    byte 3 | long ticket
  *   answer to both: nothing
@@ -29,9 +29,9 @@ final class DeviceBlockMessages {
 
   private static final byte READY = 0;
   private static final byte MISSING = 1;
-  private static final int MOST_BLOCKS = 1 << 20;
-  private static final int MOST_LAYOUT_BYTES = 1 << 26;
-  private static final long MOST_TABLE_BYTES = Integer.MAX_VALUE;
+  private static final int MAX_BLOCKS = 1 << 20;
+  private static final int MAX_LAYOUT_BYTES = 1 << 26;
+  private static final long MAX_TABLE_BYTES = Integer.MAX_VALUE;
 
   private DeviceBlockMessages() {}
 
@@ -76,7 +76,7 @@ final class DeviceBlockMessages {
   }
 
   static List<DeviceBlock> readBlocks(DataInputStream in) throws IOException {
-    int count = count(in, MOST_BLOCKS, "blocks");
+    int count = count(in, MAX_BLOCKS, "blocks");
     List<DeviceBlock> blocks = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       blocks.add(new DeviceBlock(new BlockKey(in.readInt(), in.readLong()), in.readInt(), 0));
@@ -114,32 +114,33 @@ final class DeviceBlockMessages {
    *
    * @throws DeviceFetchException if a block is missing
    */
-  static Ready readReady(byte[] answer, List<DeviceBlock> asked, String owner) throws IOException {
+  static Ready readReady(byte[] answer, List<DeviceBlock> requested, String owner)
+      throws IOException {
     DataInputStream in = read(answer);
     if (in.readByte() == MISSING) {
-      DeviceBlock block = asked.get(count(in, asked.size() - 1, "the missing block"));
+      DeviceBlock block = requested.get(count(in, requested.size() - 1, "the missing block"));
       throw new DeviceFetchException(
           block, block + " is not on the GPU of executor " + owner + " (any more)", null);
     }
     long ticket = in.readLong();
     List<List<TableLayout>> tables = new ArrayList<>();
-    int blocks = count(in, MOST_BLOCKS, "blocks");
+    int blocks = count(in, MAX_BLOCKS, "blocks");
     for (int i = 0; i < blocks; i++) {
       tables.add(readTables(in));
     }
-    if (blocks != asked.size()) {
-      throw new IOException(blocks + " blocks are the answer for " + asked.size());
+    if (blocks != requested.size()) {
+      throw new IOException(blocks + " blocks are the answer for " + requested.size());
     }
     return new Ready(ticket, tables);
   }
 
   private static List<TableLayout> readTables(DataInputStream in) throws IOException {
     List<TableLayout> tables = new ArrayList<>();
-    int count = count(in, MOST_BLOCKS, "tables");
+    int count = count(in, MAX_BLOCKS, "tables");
     for (int i = 0; i < count; i++) {
-      byte[] bytes = in.readNBytes(count(in, MOST_LAYOUT_BYTES, "bytes of a layout"));
+      byte[] bytes = in.readNBytes(count(in, MAX_LAYOUT_BYTES, "bytes of a layout"));
       try {
-        tables.add(TableLayout.fromBytes(bytes, MOST_TABLE_BYTES));
+        tables.add(TableLayout.fromBytes(bytes, MAX_TABLE_BYTES));
       } catch (IllegalArgumentException e) {
         throw new IOException("the layout of a table is damaged", e);
       }
@@ -179,12 +180,10 @@ final class DeviceBlockMessages {
     static final byte MISSING = 1;
 
     /** The most bytes in one answer. */
-    static final int MOST_BYTES = 1 << 22;
+    static final int MAX_BYTES = 1 << 22;
 
-    private static final int MOST_OUTPUTS = 1 << 20;
-    private static final int MOST_TABLES = 1 << 20;
-    private static final int MOST_LAYOUT_BYTES = 1 << 26;
-    private static final long MOST_TABLE_BYTES = Integer.MAX_VALUE;
+    private static final int MAX_OUTPUTS = 1 << 20;
+    private static final int MAX_TABLES = 1 << 20;
 
     private HostReadMessages() {}
 
@@ -193,7 +192,7 @@ final class DeviceBlockMessages {
      *
      * @param table index in the block, from 0
      * @param offset of the first byte in the table
-     * @param length 0 to {@link #MOST_BYTES}
+     * @param length 0 to {@link #MAX_BYTES}
      */
     record Piece(DeviceBlock block, int table, long offset, int length) {}
 
@@ -210,7 +209,7 @@ final class DeviceBlockMessages {
     }
 
     static List<BlockKey> readKeys(DataInputStream in) throws IOException {
-      int count = count(in, MOST_OUTPUTS, "map outputs");
+      int count = count(in, MAX_OUTPUTS, "map outputs");
       List<BlockKey> keys = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         keys.add(new BlockKey(in.readInt(), in.readLong()));
@@ -239,7 +238,7 @@ final class DeviceBlockMessages {
 
     static Piece readPiece(DataInputStream in) throws IOException {
       return new Piece(
-          readBlock(in), in.readInt(), in.readLong(), count(in, MOST_BYTES, "bytes of a table"));
+          readBlock(in), in.readInt(), in.readLong(), count(in, MAX_BYTES, "bytes of a table"));
     }
 
     private static void write(DataOutputStream out, DeviceBlock block) throws IOException {
@@ -266,25 +265,17 @@ final class DeviceBlockMessages {
     }
 
     static List<TableLayout> readLayouts(DataInputStream in) throws IOException {
-      int count = count(in, MOST_TABLES, "tables");
+      int count = count(in, MAX_TABLES, "tables");
       List<TableLayout> layouts = new ArrayList<>();
       for (int i = 0; i < count; i++) {
-        byte[] bytes = in.readNBytes(count(in, MOST_LAYOUT_BYTES, "bytes of a layout"));
+        byte[] bytes = in.readNBytes(count(in, MAX_LAYOUT_BYTES, "bytes of a layout"));
         try {
-          layouts.add(TableLayout.fromBytes(bytes, MOST_TABLE_BYTES));
+          layouts.add(TableLayout.fromBytes(bytes, MAX_TABLE_BYTES));
         } catch (IllegalArgumentException e) {
           throw new IOException("the layout of a table is damaged", e);
         }
       }
       return layouts;
-    }
-
-    private static int count(DataInputStream in, int most, String what) throws IOException {
-      int count = in.readInt();
-      if (count < 0 || count > most) {
-        throw new IOException(what + ": " + count + " is not 0 to " + most);
-      }
-      return count;
     }
   }
 }

@@ -244,11 +244,11 @@ public final class DeviceOutputSource extends ManagedBuffer {
 
     private static final int MAGIC = 0x57465454;
     private static final int VERSION = 1;
-    private static final int MOST_INDEX_BYTES = 1 << 28;
-    private static final int MOST_UNITS = 1 << 20;
-    private static final int MOST_PARTITIONS = 1 << 24;
+    private static final int MAX_INDEX_BYTES = 1 << 28;
+    private static final int MAX_UNITS = 1 << 20;
+    private static final int MAX_PARTITIONS = 1 << 24;
     private static final int SMALLEST_PARTITION = Long.BYTES + Integer.BYTES;
-    private static final long MOST_UNIT_BYTES = Integer.MAX_VALUE - 63L;
+    private static final long MAX_UNIT_BYTES = Integer.MAX_VALUE - 63L;
 
     private DeviceOutputFormat() {}
 
@@ -259,7 +259,7 @@ public final class DeviceOutputSource extends ManagedBuffer {
     /** Encodes the head and the index. */
     static ByteBuffer encode(List<Unit> units) {
       byte[] index = DeviceBlockMessages.message(out -> write(units, out));
-      if (index.length > MOST_INDEX_BYTES) {
+      if (index.length > MAX_INDEX_BYTES) {
         throw new IllegalStateException("an index of " + index.length + " bytes is too large");
       }
       ByteBuffer bytes = ByteBuffer.allocate(HEAD_BYTES + index.length);
@@ -296,7 +296,7 @@ public final class DeviceOutputSource extends ManagedBuffer {
             "not a device map output of version %d: magic %x, version %d"
                 .formatted(VERSION, magic, version));
       }
-      if (indexBytes < Integer.BYTES || indexBytes > MOST_INDEX_BYTES) {
+      if (indexBytes < Integer.BYTES || indexBytes > MAX_INDEX_BYTES) {
         throw new IOException("a map output of a device with an index of " + indexBytes + " bytes");
       }
       return indexBytes;
@@ -310,7 +310,7 @@ public final class DeviceOutputSource extends ManagedBuffer {
     static List<Described> decodeIndex(byte[] bytes) throws IOException {
       List<Described> units = new ArrayList<>();
       try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
-        int count = count(in.readInt(), MOST_UNITS, "units");
+        int count = count(in.readInt(), MAX_UNITS, "units");
         for (int i = 0; i < count; i++) {
           units.add(unit(in));
         }
@@ -325,10 +325,10 @@ public final class DeviceOutputSource extends ManagedBuffer {
 
     private static Described unit(DataInputStream in) throws IOException {
       long bytes = in.readLong();
-      if (bytes < 1 || bytes > MOST_UNIT_BYTES) {
+      if (bytes < 1 || bytes > MAX_UNIT_BYTES) {
         throw new IOException("a unit of " + bytes + " bytes");
       }
-      int most = Math.min(MOST_PARTITIONS, in.available() / SMALLEST_PARTITION);
+      int most = Math.min(MAX_PARTITIONS, in.available() / SMALLEST_PARTITION);
       int partitions = count(in.readInt(), most, "partitions");
       List<TableLayout> layouts = new ArrayList<>();
       long[] offsets = new long[partitions];

@@ -19,7 +19,7 @@ public final class DevicePartitioner implements AutoCloseable {
   public static final int SPARK_SEED = 42;
 
   /** The limit of partitions: the host has a layout for each. */
-  public static final int MOST_PARTITIONS = 1 << 18;
+  public static final int MAX_PARTITIONS = 1 << 18;
 
   private final CudaMemoryPool memory;
   private final CudaMemoryPool pinned;
@@ -51,7 +51,7 @@ public final class DevicePartitioner implements AutoCloseable {
    * @param keys numbers of columns of the table that are {@link ColumnKind#isKey keys}, in their
    *     order; with none, all rows go to one partition. Strings are hashed as bytes. Spark does so
    *     for collations that compare byte by byte; strings of other collations must not be used here
-   * @param partitions 1 to {@link #MOST_PARTITIONS}
+   * @param partitions 1 to {@link #MAX_PARTITIONS}
    * @param after events that must end first, beside the table's own event
    */
   public PendingPartitions byHash(
@@ -127,9 +127,9 @@ public final class DevicePartitioner implements AutoCloseable {
     private final int partitions;
 
     private PartitionRequest(DeviceTable table, List<KernelColumn> keys, long ids, int partitions) {
-      if (partitions < 1 || partitions > DevicePartitioner.MOST_PARTITIONS) {
+      if (partitions < 1 || partitions > DevicePartitioner.MAX_PARTITIONS) {
         throw new IllegalArgumentException(
-            partitions + " partitions are not 1 to " + DevicePartitioner.MOST_PARTITIONS);
+            partitions + " partitions are not 1 to " + DevicePartitioner.MAX_PARTITIONS);
       }
       this.layout = table.layout();
       this.columns =

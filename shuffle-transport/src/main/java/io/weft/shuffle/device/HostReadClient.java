@@ -73,8 +73,8 @@ public final class HostReadClient {
    */
   public void read(String executor, DeviceBlock block, int table, TableLayout layout, long to)
       throws DeviceFetchException, InterruptedException {
-    for (long done = 0; done < layout.bytes(); done += HostReadMessages.MOST_BYTES) {
-      int length = (int) Math.min(HostReadMessages.MOST_BYTES, layout.bytes() - done);
+    for (long done = 0; done < layout.bytes(); done += HostReadMessages.MAX_BYTES) {
+      int length = (int) Math.min(HostReadMessages.MAX_BYTES, layout.bytes() - done);
       byte[] request =
           HostReadMessages.read(new HostReadMessages.Piece(block, table, done, length));
       try (DataInputStream in = ask(executor, block, request)) {

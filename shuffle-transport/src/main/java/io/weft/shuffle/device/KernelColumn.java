@@ -16,7 +16,7 @@ import java.util.List;
 record KernelColumn(
     long data, long validity, long offsets, long bytes, ColumnKind kind, int number) {
   /** The limit of columns in one launch. */
-  static final int MOST = 64;
+  static final int MAX_COLUMNS = 64;
 
   /** The size of the struct in bytes. */
   static final int BYTES = 40;

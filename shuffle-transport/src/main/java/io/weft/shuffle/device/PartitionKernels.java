@@ -59,7 +59,7 @@ final class PartitionKernels implements AutoCloseable {
     private static final int ROWS_BYTES = 24;
     private static final int ONE_COLUMN = PACKING_BYTES + ROWS_BYTES + 8 + KernelColumn.BYTES;
     private static final int COLUMNS =
-        PACKING_BYTES + ROWS_BYTES + 8 + KernelColumn.MOST * KernelColumn.BYTES;
+        PACKING_BYTES + ROWS_BYTES + 8 + KernelColumn.MAX_COLUMNS * KernelColumn.BYTES;
 
     /** Bytes that a warp copies at a time. */
     private static final int STRING_CHUNK = 1024;
@@ -91,7 +91,8 @@ final class PartitionKernels implements AutoCloseable {
     }
 
     /**
-     * Sets the memory that no row writes to zero, for at most {@link KernelColumn#MOST} columns.
+     * Sets the memory that no row writes to zero, for at most {@link KernelColumn#MAX_COLUMNS}
+     * columns.
      */
     void clear(CudaStream stream, Packing packing, List<KernelColumn> columns) {
       KernelArguments arguments = packing.putInto(clear.arguments()).putLong(columns.size());
@@ -108,7 +109,7 @@ final class PartitionKernels implements AutoCloseable {
     }
 
     /**
-     * Packs the validity of at most {@link KernelColumn#MOST} columns.
+     * Packs the validity of at most {@link KernelColumn#MAX_COLUMNS} columns.
      *
      * @param sorted partitions and rows in the order of the partitions
      */
@@ -117,7 +118,7 @@ final class PartitionKernels implements AutoCloseable {
     }
 
     /**
-     * Packs narrow values of at most {@link KernelColumn#MOST} columns.
+     * Packs narrow values of at most {@link KernelColumn#MAX_COLUMNS} columns.
      *
      * @param rows partitions and positions in the order of the rows
      */
@@ -190,7 +191,7 @@ final class PartitionKernels implements AutoCloseable {
     private final CudaKernel bytes;
 
     CountingKernels(CudaModule module) {
-      this.hash = module.kernel("weft_hash", 32 + KernelColumn.MOST * KernelColumn.BYTES);
+      this.hash = module.kernel("weft_hash", 32 + KernelColumn.MAX_COLUMNS * KernelColumn.BYTES);
       this.count = module.kernel("weft_count", 48);
       this.sort = module.kernel("weft_sort", 72);
       this.scan =
@@ -204,7 +205,7 @@ final class PartitionKernels implements AutoCloseable {
     }
 
     /**
-     * Adds at most {@link KernelColumn#MOST} columns to the hashes of rows.
+     * Adds at most {@link KernelColumn#MAX_COLUMNS} columns to the hashes of rows.
      *
      * @param partitions for the last columns, else 0
      */

@@ -201,7 +201,7 @@ public final class PendingPartitions implements AutoCloseable {
       List<KernelColumn> keys = request.keys();
       int done = 0;
       do {
-        int end = Math.min(done + KernelColumn.MOST, keys.size());
+        int end = Math.min(done + KernelColumn.MAX_COLUMNS, keys.size());
         int partitions = end == keys.size() ? request.partitions() : 0;
         List<KernelColumn> batch = keys.subList(done, end);
         kernels.hash(stream, scratch.hashes(), request.rows(), batch, done == 0, partitions);
@@ -269,8 +269,8 @@ public final class PendingPartitions implements AutoCloseable {
     }
 
     private static void inBatches(List<KernelColumn> columns, Consumer<List<KernelColumn>> launch) {
-      for (int done = 0; done < columns.size(); done += KernelColumn.MOST) {
-        int end = Math.min(done + KernelColumn.MOST, columns.size());
+      for (int done = 0; done < columns.size(); done += KernelColumn.MAX_COLUMNS) {
+        int end = Math.min(done + KernelColumn.MAX_COLUMNS, columns.size());
         launch.accept(columns.subList(done, end));
       }
     }

@@ -59,7 +59,7 @@ public final class TableConcatenator implements AutoCloseable {
         strings[c] += table.stringBytes(c);
       }
     }
-    if (rows > TableLayout.MOST_ROWS) {
+    if (rows > TableLayout.MAX_ROWS) {
       throw new IllegalArgumentException("a table of " + rows + " rows");
     }
     List<TableColumn> columns = new ArrayList<>();

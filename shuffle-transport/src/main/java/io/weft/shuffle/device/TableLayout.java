@@ -23,12 +23,12 @@ public final class TableLayout {
   public static final int ALIGNMENT = 64;
 
   /** The limit of rows. */
-  public static final int MOST_ROWS = Integer.MAX_VALUE - 1;
+  public static final int MAX_ROWS = Integer.MAX_VALUE - 1;
 
   /** The limit of columns. */
-  public static final int MOST_COLUMNS = 1 << 16;
+  public static final int MAX_COLUMNS = 1 << 16;
 
-  private static final long MOST_BYTES = 1L << 46;
+  private static final long MAX_BYTES = 1L << 46;
 
   private final List<TableColumn> columns;
   private final int rows;
@@ -53,13 +53,13 @@ public final class TableLayout {
   /**
    * Creates the layout of a table.
    *
-   * @param rows 0 to {@link #MOST_ROWS}
+   * @param rows 0 to {@link #MAX_ROWS}
    * @param stringBytes for each column the bytes of all its strings, 0 to 2^31 - 1; 0 for other
    *     columns
    * @throws IllegalArgumentException if a number is out of its range
    */
   public static TableLayout of(List<TableColumn> columns, int rows, long... stringBytes) {
-    if (rows < 0 || rows > MOST_ROWS || columns.size() > MOST_COLUMNS) {
+    if (rows < 0 || rows > MAX_ROWS || columns.size() > MAX_COLUMNS) {
       throw new IllegalArgumentException(
           "a table of " + rows + " rows and " + columns.size() + " columns");
     }
@@ -83,8 +83,8 @@ public final class TableLayout {
   }
 
   private static long requireRoom(long at, long bytes) {
-    if (bytes > MOST_BYTES - at) {
-      throw new IllegalArgumentException("a table of more than " + MOST_BYTES + " bytes");
+    if (bytes > MAX_BYTES - at) {
+      throw new IllegalArgumentException("a table of more than " + MAX_BYTES + " bytes");
     }
     return at + bytes;
   }
@@ -95,7 +95,7 @@ public final class TableLayout {
     if (column.kind().isString()) {
       return validity + offsetBytes() + aligned(stringBytes[c]);
     }
-    if (rows > 0 && column.width() > MOST_BYTES / rows) {
+    if (rows > 0 && column.width() > MAX_BYTES / rows) {
       throw new IllegalArgumentException(rows + " rows of " + column + " are too many");
     }
     return validity + aligned(rows * column.width());
@@ -186,12 +186,12 @@ public final class TableLayout {
   /**
    * Decodes the result of {@link #toBytes}.
    *
-   * @param mostBytes the limit of the table's size, from the size of its memory
+   * @param maxBytes the limit of the table's size, from the size of its memory
    * @throws IllegalArgumentException if it is not a layout, or the table is larger; no large memory
    *     was allocated then
    */
-  public static TableLayout fromBytes(byte[] bytes, long mostBytes) {
-    return TableLayoutCodec.read(bytes, mostBytes);
+  public static TableLayout fromBytes(byte[] bytes, long maxBytes) {
+    return TableLayoutCodec.read(bytes, maxBytes);
   }
 
   @Override
@@ -220,14 +220,14 @@ public final class TableLayout {
   static final class TableLayoutCodec {
     private static final byte VERSION = 1;
     private static final int HEAD_BYTES = 1 + 4 + 4;
-    private static final int MOST_COLUMN_BYTES = 2 + 2 + TensorType.MOST_DIMENSIONS * Long.BYTES;
+    private static final int MAX_COLUMN_BYTES = 2 + 2 + TensorType.MOST_DIMENSIONS * Long.BYTES;
     private static final int LEAST_COLUMN_BYTES = 2;
 
     private TableLayoutCodec() {}
 
     static byte[] write(TableLayout layout) {
       int columns = layout.columns().size();
-      ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + columns * MOST_COLUMN_BYTES);
+      ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + columns * MAX_COLUMN_BYTES);
       out.put(VERSION).putInt(layout.rows()).putInt(columns);
       for (int c = 0; c < columns; c++) {
         TableColumn column = layout.columns().get(c);
@@ -250,16 +250,16 @@ public final class TableLayout {
       }
     }
 
-    static TableLayout read(byte[] bytes, long mostBytes) {
+    static TableLayout read(byte[] bytes, long maxBytes) {
       ByteBuffer in = ByteBuffer.wrap(bytes);
       try {
         TableLayout layout = read(in);
         if (in.hasRemaining()) {
           throw new IllegalArgumentException(in.remaining() + " bytes after a table's layout");
         }
-        if (layout.bytes() > mostBytes) {
+        if (layout.bytes() > maxBytes) {
           throw new IllegalArgumentException(
-              layout + " takes " + layout.bytes() + " bytes; there are " + mostBytes);
+              layout + " takes " + layout.bytes() + " bytes; there are " + maxBytes);
         }
         return layout;
       } catch (BufferUnderflowException e) {

@@ -36,7 +36,7 @@ import java.util.concurrent.TimeoutException;
  * reserved memory and signal events.
  */
 final class BlockFetcher implements AutoCloseable {
-  private final FetchContext access;
+  private final FetchContext context;
   private final FetchListener listener;
   private final boolean retained;
   private final InFlightWindow window;
@@ -68,11 +68,11 @@ final class BlockFetcher implements AutoCloseable {
    *
    * @param retained whether delivered chunks stay readable until {@link #close()}
    */
-  BlockFetcher(FetchContext access, FetchListener listener, boolean retained) {
-    this.access = access;
+  BlockFetcher(FetchContext context, FetchListener listener, boolean retained) {
+    this.context = context;
     this.listener = listener;
     this.retained = retained;
-    this.window = new InFlightWindow(access, retained, events::add);
+    this.window = new InFlightWindow(context, retained, events::add);
   }
 
   void add(BlockRequest request, PeerAddress peer) {
@@ -109,7 +109,7 @@ final class BlockFetcher implements AutoCloseable {
       if (again == null) {
         postponed.add(new PostponedRequest(due.refused(), due.second(), now, due.delayNanos()));
       } else {
-        access.counters().add(BUSY_NANOS, now - due.refusedAt());
+        context.counters().add(BUSY_NANOS, now - due.refusedAt());
         refusals.put(again, due.refused().request().failure().getMessage());
         due.refused().markBroken();
         due.refused().request().plan().queue().replace(due.refused(), again);
@@ -201,24 +201,24 @@ final class BlockFetcher implements AutoCloseable {
     lastRequest = chunk.request;
     lastPartition = chunk.partition;
     listener.remote(newBlock ? 1 : 0, chunk.length);
-    access.counters().add(REMOTE_BLOCKS, newBlock ? 1 : 0);
-    access.counters().add(REMOTE_BYTES, chunk.length);
+    context.counters().add(REMOTE_BLOCKS, newBlock ? 1 : 0);
+    context.counters().add(REMOTE_BYTES, chunk.length);
   }
 
   private void handle(DeliveryState event) throws BlockFetchException {
     event.clearSignal();
-    FetchRequest transfer = event.request();
+    FetchRequest request = event.request();
     if (event.takeAnnouncement()) {
-      announce(event, transfer.answer());
+      announce(event, request.answer());
     }
-    if (transfer.failure() == null || event.isBroken()) {
+    if (request.failure() == null || event.isBroken()) {
       return;
     }
-    if (transfer.retryAfterMillis() > 0) {
+    if (request.retryAfterMillis() > 0) {
       postpone(event);
     } else {
-      access.counters().increment(REQUESTS_FAILED);
-      access.counters().add(CHECKSUM_FAILURES, transfer.isDamaged() ? 1 : 0);
+      context.counters().increment(REQUESTS_FAILED);
+      context.counters().add(CHECKSUM_FAILURES, request.isDamaged() ? 1 : 0);
       recover(event);
     }
   }
@@ -228,23 +228,23 @@ final class BlockFetcher implements AutoCloseable {
     if (postponed.stream().anyMatch(known -> known.refused() == refused)) {
       return;
     }
-    FetchRequest transfer = refused.request();
+    FetchRequest request = refused.request();
     refusals.remove(refused);
-    if (System.nanoTime() - transfer.lastProgress() >= access.limits().timeout().toNanos()) {
-      throw busyForTooLong(refused, transfer.failure().getMessage());
+    if (System.nanoTime() - request.lastProgress() >= context.limits().timeout().toNanos()) {
+      throw busyForTooLong(refused, request.failure().getMessage());
     }
-    access.counters().increment(REQUESTS_POSTPONED);
+    context.counters().increment(REQUESTS_POSTPONED);
     postponed.add(PostponedRequest.now(refused, window.isSecondAttempt(refused)));
     release(refused);
   }
 
   private BlockFetchException busyForTooLong(DeliveryState refused, String reason) {
-    access.counters().increment(REQUESTS_FAILED);
+    context.counters().increment(REQUESTS_FAILED);
     return failure(
         refused,
         new TimeoutException(
             "refused until the timeout of "
-                + access.limits().timeout().toMillis()
+                + context.limits().timeout().toMillis()
                 + " ms ("
                 + timeoutName()
                 + "): "
@@ -260,7 +260,7 @@ final class BlockFetcher implements AutoCloseable {
       throw failure(event, new WireException("the retry of a broken answer has other chunks"));
     }
     if (answer.chunks() > 0) {
-      access.counters().increment(STREAMS);
+      context.counters().increment(STREAMS);
     }
     window.trim(event);
     sendable = true;
@@ -268,22 +268,22 @@ final class BlockFetcher implements AutoCloseable {
 
   /** Retries a lost or damaged request once. Throws any other failure. */
   private void recover(DeliveryState failed) throws BlockFetchException {
-    FetchRequest transfer = failed.request();
-    if (!transfer.isRetryable() || window.isSecondAttempt(failed)) {
-      access.peers().forget(transfer.plan().queue().peer());
-      throw failure(failed, transfer.failure());
+    FetchRequest request = failed.request();
+    if (!request.isRetryable() || window.isSecondAttempt(failed)) {
+      context.peers().forget(request.plan().queue().peer());
+      throw failure(failed, request.failure());
     }
     DeliveryState replacement = window.retry(failed);
     failed.markBroken();
-    transfer.plan().queue().replace(failed, replacement);
+    request.plan().queue().replace(failed, replacement);
   }
 
   private void await() throws BlockFetchException {
     long started = System.nanoTime();
-    long timeout = access.limits().timeout().toNanos();
+    long timeout = context.limits().timeout().toNanos();
     // Empty if the last one has just ended. Then its event is about to arrive.
     Optional<DeliveryState> slowest = window.slowest();
-    long since = slowest.map(transfer -> transfer.request().lastProgress()).orElse(started);
+    long since = slowest.map(state -> state.request().lastProgress()).orElse(started);
     long retryIn = postponed.stream().mapToLong(p -> p.left(started)).min().orElse(Long.MAX_VALUE);
     try {
       long left = Math.max(0, Math.min(retryIn, since + timeout - started));
@@ -300,12 +300,12 @@ final class BlockFetcher implements AutoCloseable {
         throw timeout(slowest.get());
       }
     } catch (InterruptedException e) {
-      throw access.failures().interrupted("blocks " + ReadPath.REMOTE.phrase());
+      throw context.failures().interrupted("blocks " + ReadPath.REMOTE.phrase());
     } finally {
       long waited = System.nanoTime() - started;
       listener.waited(waited);
-      access.counters().increment(WAITS);
-      access.counters().add(WAIT_NANOS, waited);
+      context.counters().increment(WAITS);
+      context.counters().add(WAIT_NANOS, waited);
     }
   }
 
@@ -321,8 +321,8 @@ final class BlockFetcher implements AutoCloseable {
       // Later requests on the connection are stuck as well. They can be retried on another one.
       connection.abort();
     }
-    access.counters().increment(REQUESTS_FAILED);
-    access.peers().forget(silent.request().plan().queue().peer());
+    context.counters().increment(REQUESTS_FAILED);
+    context.peers().forget(silent.request().plan().queue().peer());
     String stage =
         connection == null
             ? "no connection"
@@ -332,7 +332,7 @@ final class BlockFetcher implements AutoCloseable {
         new TimeoutException(
             stage
                 + " within "
-                + access.limits().timeout().toMillis()
+                + context.limits().timeout().toMillis()
                 + " ms ("
                 + timeoutName()
                 + ")"
@@ -340,11 +340,11 @@ final class BlockFetcher implements AutoCloseable {
   }
 
   private String timeoutName() {
-    return access.arena().names().of("fetchTimeout");
+    return context.arena().names().of("fetchTimeout");
   }
 
   private BlockFetchException failure(DeliveryState failed, Throwable cause) {
-    return access
+    return context
         .failures()
         .failure(
             failed.failedRequest(),

@@ -37,7 +37,7 @@ public final class BlockReaders {
   private final TransportMode mode;
   private final BlockCatalog catalog;
   private final HostPeers hostPeers;
-  private final FetchContext access;
+  private final FetchContext context;
   private final PathLog paths;
   private final Set<ChunkReader> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
@@ -72,7 +72,7 @@ public final class BlockReaders {
     this.catalog = catalog;
     this.hostPeers = hostPeers;
     this.paths = new PathLog(mode, arena.names());
-    this.access =
+    this.context =
         new FetchContext(
             arena,
             client,
@@ -99,7 +99,7 @@ public final class BlockReaders {
 
   /** The bytes that readers have requested over the network and not yet used. */
   public long receivingBytes() {
-    return access.budget().bytes();
+    return context.budget().bytes();
   }
 
   /** Makes every reader fail at its next chunk. Tasks still close their readers. */
@@ -122,11 +122,11 @@ public final class BlockReaders {
   }
 
   KnownPeers peers() {
-    return access.peers();
+    return context.peers();
   }
 
   FetchFailures failures() {
-    return access.failures();
+    return context.failures();
   }
 
   ShuffleHold holdOwn(int shuffleId) {
@@ -142,15 +142,15 @@ public final class BlockReaders {
 
   LocalBlocks localBlocks(FetchListener listener, BiConsumer<BlockRequest, PeerAddress> remote) {
     return new LocalBlocks(
-        access.failures(),
+        context.failures(),
         listener,
-        access.counters(),
+        context.counters(),
         mode == TransportMode.AUTO ? remote : null,
-        new DecryptedChunks(access.arena(), access.key()));
+        new DecryptedChunks(context.arena(), context.key()));
   }
 
   BlockFetcher remoteBlocks(FetchListener listener, boolean retained) {
-    return new BlockFetcher(access, listener, retained);
+    return new BlockFetcher(context, listener, retained);
   }
 
   /**

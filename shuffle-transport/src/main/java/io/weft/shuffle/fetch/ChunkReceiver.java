@@ -22,7 +22,7 @@ import java.util.zip.CRC32C;
  * Writes the bytes of a stream to the memory of its chunks, each at a multiple of 64. Plain bytes
  * are written as they arrive. A compressed chunk is decompressed when all of it has arrived. An
  * encrypted chunk is decrypted piece by piece. A chunk counts as arrived after its checksum was
- * verified. Guarded by its transfer.
+ * verified. Guarded by its request.
  */
 final class ChunkReceiver implements AutoCloseable {
   private static final long ALIGNMENT = 64;
@@ -38,7 +38,7 @@ final class ChunkReceiver implements AutoCloseable {
   private final Compression compression;
   private final long[] offset;
   private final long end;
-  private final ChunkDecryptor opener;
+  private final ChunkDecryptor decryptor;
   private final CRC32C crc = new CRC32C();
   private int chunk;
   private int filled;
@@ -56,7 +56,7 @@ final class ChunkReceiver implements AutoCloseable {
     this.table = answer.table();
     this.names = new ChunkNames(answer);
     this.compression = compression;
-    this.opener = new ChunkDecryptor(key);
+    this.decryptor = new ChunkDecryptor(key);
     this.offset = new long[table.count()];
     long at = 0;
     for (int i = 0; i < offset.length; i++) {
@@ -167,13 +167,14 @@ final class ChunkReceiver implements AutoCloseable {
   private void receiveEncrypted(ByteBuffer piece, boolean last, ByteBuffer target)
       throws IOException {
     if (filled == 0) {
-      opener.begin(names.of(chunk), target.slice((int) offset[chunk], (int) table.length(chunk)));
+      decryptor.begin(
+          names.of(chunk), target.slice((int) offset[chunk], (int) table.length(chunk)));
     }
     sum(piece.duplicate());
     try {
-      opener.accept(piece);
+      decryptor.accept(piece);
       if (last) {
-        opener.end();
+        decryptor.end();
       }
     } catch (ChecksumException e) {
       throw new ChecksumException(what() + ": " + e.getMessage());

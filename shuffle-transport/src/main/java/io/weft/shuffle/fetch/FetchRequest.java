@@ -45,7 +45,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   private volatile long lastProgress;
 
   /** Tracks the progress of the last request; null before the first one. */
-  private volatile PendingCall turn;
+  private volatile PendingCall call;
 
   private volatile BlocksOpened answer;
   private volatile Throwable failure;
@@ -66,7 +66,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   private int loans;
 
   @GuardedBy("this")
-  private ChunkReceiver cursor;
+  private ChunkReceiver receiver;
 
   /**
    * Takes ownership of the extent.
@@ -114,17 +114,17 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   private void open(PeerConnection connected) {
     connection = connected;
     try {
-      connected.open(message, newTurn(), this);
+      connected.open(message, newCall(), this);
     } catch (RuntimeException e) {
       // For example, the event loop is shutting down.
       fail(new IOException("the request cannot be sent: " + e, e));
     }
   }
 
-  private PendingCall newTurn() {
+  private PendingCall newCall() {
     PendingCall made =
         new PendingCall(later(lastProgress, connection.lastProgress()), timeoutNanos);
-    turn = made;
+    call = made;
     return made;
   }
 
@@ -139,11 +139,11 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
    */
   long lastProgress() {
     long own = lastProgress;
-    PendingCall asked = turn;
-    if (asked == null) {
+    PendingCall current = call;
+    if (current == null) {
       return own;
     }
-    return later(own, isRefused() ? connection.lastProgress() : asked.lastProgress());
+    return later(own, isRefused() ? connection.lastProgress() : current.lastProgress());
   }
 
   private static long later(long one, long other) {
@@ -156,8 +156,8 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   /** Whether its connection answered later requests, but not this one. */
   boolean isOvertaken() {
-    PendingCall asked = turn;
-    return asked != null && connection.lastProgress() - asked.lastProgress() > 0;
+    PendingCall current = call;
+    return current != null && connection.lastProgress() - current.lastProgress() > 0;
   }
 
   /** The answer, or null before it arrives. */
@@ -214,13 +214,13 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   /** The address of a chunk that has arrived. Valid until {@link #close()}. */
   synchronized long address(int chunk) {
-    return extent.address() + cursor.offset(chunk);
+    return extent.address() + receiver.offset(chunk);
   }
 
   /** Frees the memory that the answer does not need. */
   synchronized void trim() {
-    if (extent != null && cursor != null && cursor.end() > 0) {
-      extent = arena.trim(extent, cursor.end());
+    if (extent != null && receiver != null && receiver.end() > 0) {
+      extent = arena.trim(extent, receiver.end());
     }
   }
 
@@ -228,8 +228,8 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   synchronized void close() {
     closed = true;
     ended = true;
-    if (cursor != null) {
-      cursor.close();
+    if (receiver != null) {
+      receiver.close();
     }
     free();
   }
@@ -250,7 +250,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   @Override
   public synchronized ByteBuffer lendBuffer() {
-    ByteBuffer lent = ended ? null : cursor.nextBuffer(target);
+    ByteBuffer lent = ended ? null : receiver.nextBuffer(target);
     loans += lent == null ? 0 : 1;
     return lent;
   }
@@ -287,14 +287,14 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
       }
       wanted = !closed && failure == null && opened.chunks() > 0;
       if (failure == null) {
-        cursor = new ChunkReceiver(opened, message.compression(), key);
+        receiver = new ChunkReceiver(opened, message.compression(), key);
         lastProgress = System.nanoTime();
         answer = opened;
         ended = ended || opened.chunks() == 0;
       }
     }
     if (wanted) {
-      connection.receive(opened.stream(), newTurn(), this);
+      connection.receive(opened.stream(), newCall(), this);
     } else if (opened.chunks() > 0) {
       connection.decline(opened.stream());
     }
@@ -323,18 +323,18 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   @GuardedBy("this")
   private boolean receive(String streamId, ByteBuffer data) {
     if (!expected().toString().equals(streamId)) {
-      fail(new WireException("stream " + expected() + " was asked for, " + streamId + " came"));
+      fail(new WireException("stream " + expected() + " was requested, " + streamId + " came"));
       return false;
     }
     int before = arrivedChunks;
     try {
-      cursor.receive(data, target);
+      receiver.receive(data, target);
     } catch (IOException e) {
-      arrivedChunks = cursor.arrived();
+      arrivedChunks = receiver.arrived();
       fail(e);
       return false;
     }
-    arrivedChunks = cursor.arrived();
+    arrivedChunks = receiver.arrived();
     if (data.hasRemaining()) {
       fail(new WireException("stream " + streamId + " has bytes beyond its last chunk"));
       return false;

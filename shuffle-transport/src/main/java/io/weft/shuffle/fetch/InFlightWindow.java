@@ -148,7 +148,7 @@ final class InFlightWindow implements AutoCloseable {
   }
 
   private boolean hasOutstanding() {
-    return held.keySet().stream().anyMatch(transfer -> !transfer.isDelivered());
+    return held.keySet().stream().anyMatch(state -> !state.isDelivered());
   }
 
   /**
@@ -157,9 +157,9 @@ final class InFlightWindow implements AutoCloseable {
    * @throws UncheckedIOException as {@link #send} does
    */
   DeliveryState retry(DeliveryState failed) {
-    FetchRequest transfer = failed.request();
-    FetchPlan rest = transfer.plan().rest(transfer.answer(), transfer.arrivedChunks());
-    return start(rest, reserve(rest, false), true, transfer.lastProgress());
+    FetchRequest request = failed.request();
+    FetchPlan rest = request.plan().rest(request.answer(), request.arrivedChunks());
+    return start(rest, reserve(rest, false), true, request.lastProgress());
   }
 
   /**
@@ -181,13 +181,13 @@ final class InFlightWindow implements AutoCloseable {
     // Set before the request starts, so before the first signal.
     DeliveryState[] itself = new DeliveryState[1];
     Consumer<FetchRequest> onChange =
-        transfer -> {
+        changed -> {
           if (signal.raise()) {
             events.accept(itself[0]);
           }
         };
     OpenBlocks message = plan.message(extent.length(), access.limits());
-    FetchRequest transfer =
+    FetchRequest request =
         new FetchRequest(
             plan,
             message,
@@ -197,11 +197,11 @@ final class InFlightWindow implements AutoCloseable {
             onChange,
             since,
             access.limits().timeout());
-    DeliveryState incoming = new DeliveryState(transfer, signal);
+    DeliveryState incoming = new DeliveryState(request, signal);
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));
     access.counters().increment(REQUESTS);
-    transfer.start(access.client().connect(plan.queue().peer()));
+    request.start(access.client().connect(plan.queue().peer()));
     return incoming;
   }
 
@@ -241,16 +241,16 @@ final class InFlightWindow implements AutoCloseable {
   Optional<DeliveryState> slowest() {
     long now = System.nanoTime();
     return held.keySet().stream()
-        .filter(transfer -> !transfer.request().isEnded())
-        .max(Comparator.comparingLong(transfer -> now - transfer.request().lastProgress()));
+        .filter(state -> !state.request().isEnded())
+        .max(Comparator.comparingLong(state -> now - state.request().lastProgress()));
   }
 
   /** Frees all memory. Bytes that still arrive are dropped. */
   @Override
   public void close() {
-    held.keySet().forEach(transfer -> transfer.request().close());
+    held.keySet().forEach(state -> state.request().close());
     held.clear();
-    kept.forEach(transfer -> transfer.request().close());
+    kept.forEach(state -> state.request().close());
     kept.clear();
     share.close();
   }

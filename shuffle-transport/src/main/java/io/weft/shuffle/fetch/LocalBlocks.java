@@ -43,7 +43,7 @@ final class LocalBlocks implements AutoCloseable {
   private final FetchListener listener;
   private final ExchangeCounters counters;
   private final BiConsumer<BlockRequest, PeerAddress> unmapped;
-  private final DecryptedChunks opened;
+  private final DecryptedChunks decrypted;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
   /** A view of a chunk on disk that is verified or decrypted; null before the first one. */
@@ -72,24 +72,24 @@ final class LocalBlocks implements AutoCloseable {
    *
    * @param unmapped receives requests whose memory exists but cannot be mapped; null if that is an
    *     error
-   * @param opened decrypts chunks and owns their memory; closed with this object
+   * @param decrypted decrypts chunks and owns their memory; closed with this object
    */
   LocalBlocks(
       FetchFailures failures,
       FetchListener listener,
       ExchangeCounters counters,
       BiConsumer<BlockRequest, PeerAddress> unmapped,
-      DecryptedChunks opened) {
+      DecryptedChunks decrypted) {
     this.failures = failures;
     this.listener = listener;
     this.counters = counters;
     this.unmapped = unmapped;
-    this.opened = opened;
+    this.decrypted = decrypted;
   }
 
   /** Keeps the memory of all chunks until {@link #close()}. */
   void retainAll() {
-    opened.retainAll();
+    decrypted.retainAll();
   }
 
   /** Adds blocks of this executor, or of a peer on this host if the peer is not null. */
@@ -99,7 +99,7 @@ final class LocalBlocks implements AutoCloseable {
 
   /** Moves to the next chunk. Returns false if there is none. */
   boolean next(CurrentChunk current) throws BlockFetchException {
-    opened.freePrevious();
+    decrypted.freePrevious();
     while (chunk == lastChunk) {
       Item item = items.poll();
       if (item == null) {
@@ -127,7 +127,7 @@ final class LocalBlocks implements AutoCloseable {
   private long open(MapOutput index) throws BlockFetchException {
     ByteBuffer encrypted = viewOf(output.address(chunk), index.storedBytes(chunk));
     try {
-      return opened.decrypt(index.name(partition, chunk), encrypted, index.length(chunk));
+      return decrypted.decrypt(index.name(partition, chunk), encrypted, index.length(chunk));
     } catch (IOException e) {
       if (FetchFailures.isInterrupt(e)) {
         throw failures.interrupted(request.key().toString());
@@ -228,7 +228,7 @@ final class LocalBlocks implements AutoCloseable {
    */
   @Override
   public void close() {
-    opened.close();
+    decrypted.close();
     counters.add(LOCAL_BLOCKS, ownBlocks);
     counters.add(LOCAL_BYTES, ownBytes);
     counters.add(SAME_HOST_BLOCKS, peerBlocks);
@@ -241,7 +241,7 @@ final class LocalBlocks implements AutoCloseable {
    */
   static final class DecryptedChunks implements AutoCloseable {
     private final SharedArena arena;
-    private final ChunkDecryptor opener;
+    private final ChunkDecryptor decryptor;
 
     /** The chunks that stay until the end. */
     private final ArrayDeque<Extent> kept = new ArrayDeque<>();
@@ -253,7 +253,7 @@ final class LocalBlocks implements AutoCloseable {
     /** Creates an empty set of chunks. */
     DecryptedChunks(SharedArena arena, Optional<EncryptionKey> key) {
       this.arena = arena;
-      this.opener = new ChunkDecryptor(key);
+      this.decryptor = new ChunkDecryptor(key);
     }
 
     /** Keeps all chunks until {@link #close()}. */
@@ -285,7 +285,7 @@ final class LocalBlocks implements AutoCloseable {
       Extent extent = allocate(bytes);
       boolean done = false;
       try {
-        opener.decrypt(name, encrypted, arena.view(extent).slice(0, (int) bytes));
+        decryptor.decrypt(name, encrypted, arena.view(extent).slice(0, (int) bytes));
         done = true;
       } finally {
         if (!done) {

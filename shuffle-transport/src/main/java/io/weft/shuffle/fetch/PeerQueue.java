@@ -148,12 +148,12 @@ final class PeerQueue {
     private int rangeEnd;
 
     /**
-     * Takes ownership of the transfer.
+     * Takes ownership of the request.
      *
      * @param signal raised while this object is in the reader's event queue
      */
-    DeliveryState(FetchRequest transfer, EventSignal signal) {
-      this.request = transfer;
+    DeliveryState(FetchRequest request, EventSignal signal) {
+      this.request = request;
       this.signal = signal;
     }
 
@@ -272,10 +272,10 @@ final class PeerQueue {
       boolean repeated) {
 
     /** Returns the message for this plan. */
-    OpenBlocks message(long mostBytes, FetchLimits limits) {
+    OpenBlocks message(long maxBytes, FetchLimits limits) {
       return new OpenBlocks(
           queue.peer().incarnation(),
-          mostBytes,
+          maxBytes,
           firstChunk,
           maxChunks,
           limits.checksums(),

@@ -85,11 +85,11 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
 
   private void connectNow(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
     try {
-      PeerConnection made =
+      PeerConnection connected =
           new SparkConnection(factory.createClient(peer.host(), peer.port(), false));
-      connection.complete(made);
+      connection.complete(connected);
       if (closed) {
-        made.abort();
+        connected.abort();
       }
     } catch (InterruptedException e) {
       connection.completeExceptionally(new IOException("the exchange is closed", e));
@@ -111,7 +111,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   static final class SparkConnection implements PeerConnection {
     private final TransportClient client;
     private final Optional<InPlaceReads> inPlace;
-    private final PendingCalls turns = new PendingCalls();
+    private final PendingCalls calls = new PendingCalls();
 
     SparkConnection(TransportClient client) {
       this.client = client;
@@ -119,8 +119,8 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
     }
 
     @Override
-    public void open(OpenBlocks request, PendingCall turn, RpcResponseCallback callback) {
-      turns.begin(turn);
+    public void open(OpenBlocks request, PendingCall call, RpcResponseCallback callback) {
+      calls.begin(call);
       client.sendRpc(
           request.encode(),
           new RpcResponseCallback() {
@@ -128,29 +128,29 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
             public void onSuccess(ByteBuffer answer) {
               // A busy peer may refuse again and again without progress.
               if (!BlocksRefused.matches(answer)) {
-                turns.progressed(turn);
+                calls.progressed(call);
               }
-              turns.end(turn);
+              calls.end(call);
               callback.onSuccess(answer);
             }
 
             @Override
             public void onFailure(Throwable cause) {
-              turns.end(turn);
+              calls.end(call);
               callback.onFailure(cause);
             }
           });
     }
 
     @Override
-    public void call(ServiceMessage question, RpcResponseCallback callback) {
-      client.sendRpc(question.encode(), callback);
+    public void call(ServiceMessage request, RpcResponseCallback callback) {
+      client.sendRpc(request.encode(), callback);
     }
 
     @Override
-    public void receive(StreamId stream, PendingCall turn, StreamReceiver receiver) {
-      turns.begin(turn);
-      StreamCallback marking = new MarkingStream(receiver, turn);
+    public void receive(StreamId stream, PendingCall call, StreamReceiver receiver) {
+      calls.begin(call);
+      StreamCallback marking = new MarkingStream(receiver, call);
       client.stream(
           stream.toString(),
           inPlace
@@ -161,28 +161,28 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
     /** Records progress when bytes of a stream arrive. */
     private final class MarkingStream implements StreamCallback {
       private final StreamReceiver receiver;
-      private final PendingCall turn;
+      private final PendingCall call;
 
-      MarkingStream(StreamReceiver receiver, PendingCall turn) {
+      MarkingStream(StreamReceiver receiver, PendingCall call) {
         this.receiver = receiver;
-        this.turn = turn;
+        this.call = call;
       }
 
       @Override
       public void onData(String stream, ByteBuffer data) throws IOException {
-        turns.progressed(turn);
+        calls.progressed(call);
         receiver.onData(stream, data);
       }
 
       @Override
       public void onComplete(String stream) throws IOException {
-        turns.end(turn);
+        calls.end(call);
         receiver.onComplete(stream);
       }
 
       @Override
       public void onFailure(String stream, Throwable cause) throws IOException {
-        turns.end(turn);
+        calls.end(call);
         receiver.onFailure(stream, cause);
       }
     }
@@ -226,7 +226,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
 
     @Override
     public long lastProgress() {
-      return turns.lastProgress();
+      return calls.lastProgress();
     }
 
     @Override

@@ -189,9 +189,9 @@ public final class BlocksOpened {
     int[] chunks = new int[ranges];
     for (int range = 0; range < ranges; range++) {
       BlockKey key = new BlockKey(reader.int32("shuffle id"), reader.int64("map id"));
-      BlockKey asked = request.ranges().get(range).key();
-      if (!key.equals(asked)) {
-        throw new WireException(NAME + ": " + asked + " was asked for, the answer has " + key);
+      BlockKey requested = request.ranges().get(range).key();
+      if (!key.equals(requested)) {
+        throw new WireException(NAME + ": " + requested + " was requested, the answer has " + key);
       }
       chunks[range] = reader.count("chunks of range");
     }
@@ -222,12 +222,12 @@ public final class BlocksOpened {
       int chunk = 0;
       for (int range = 0; range < rangeChunks.length; range++) {
         reader.require(rangeChunks[range] <= count - chunk, "chunks", rangeChunks[range]);
-        BlockRange asked = request.ranges().get(range);
-        int least = asked.startPartition();
+        BlockRange requested = request.ranges().get(range);
+        int least = requested.startPartition();
         for (int end = chunk + rangeChunks[range]; chunk < end; chunk++) {
           int partition = table.partition(chunk);
-          boolean inside = partition >= least && partition < asked.endPartition();
-          reader.require(inside, "partition of " + asked.key(), partition);
+          boolean inside = partition >= least && partition < requested.endPartition();
+          reader.require(inside, "partition of " + requested.key(), partition);
           chunk(table, chunk);
           least = partition;
         }
@@ -254,7 +254,7 @@ public final class BlocksOpened {
       long left = request.maxBytes();
       for (int chunk = 0; chunk < table.count(); chunk++) {
         long bytes = table.length(chunk);
-        reader.require(bytes <= left, "bytes beyond those asked for", bytes);
+        reader.require(bytes <= left, "bytes beyond those requested", bytes);
         left -= Math.min(left, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
       }
       boolean starved = table.count() == 0 && !complete;

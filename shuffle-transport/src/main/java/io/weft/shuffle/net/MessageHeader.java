@@ -151,9 +151,9 @@ final class MessageHeader {
     }
 
     /** Reads text of at most this many UTF-8 bytes. */
-    String text(int mostBytes, String field) throws WireException {
+    String text(int maxBytes, String field) throws WireException {
       int length = elements(1, field);
-      require(length <= mostBytes, field, length);
+      require(length <= maxBytes, field, length);
       byte[] utf8 = new byte[length];
       bytes.get(utf8);
       return new String(utf8, StandardCharsets.UTF_8);

@@ -82,11 +82,11 @@ public record OpenBlocks(
    */
   public static OpenBlocks decode(ByteBuffer received) throws WireException {
     WireReader reader = MessageHeader.open(received, NAME, MessageHeader.OPEN_BLOCKS);
-    long mostBytes = reader.int64("most bytes");
-    reader.require(mostBytes > 0, "most bytes", mostBytes);
+    long maxBytes = reader.int64("most bytes");
+    reader.require(maxBytes > 0, "most bytes", maxBytes);
     int firstChunk = reader.count("first chunk");
-    int mostChunks = reader.count("most chunks");
-    reader.require(mostChunks > 0 && mostChunks <= MAX_CHUNKS, "most chunks", mostChunks);
+    int maxChunks = reader.count("most chunks");
+    reader.require(maxChunks > 0 && maxChunks <= MAX_CHUNKS, "most chunks", maxChunks);
     int checksums = reader.int32("checksums");
     reader.require(checksums == 0 || checksums == 1, "checksums", checksums);
     Compression compression = Compression.read(reader);
@@ -99,7 +99,7 @@ public record OpenBlocks(
     String incarnation = reader.text(MAX_INCARNATION_BYTES, "incarnation");
     reader.end();
     return new OpenBlocks(
-        incarnation, mostBytes, firstChunk, mostChunks, checksums == 1, compression, ranges);
+        incarnation, maxBytes, firstChunk, maxChunks, checksums == 1, compression, ranges);
   }
 
   private static BlockRange range(WireReader reader) throws WireException {

@@ -36,13 +36,13 @@ public final class PeerCallClient {
    *     time; the message names it
    * @throws InterruptedException if the thread is interrupted
    */
-  public byte[] ask(String executorId, byte[] question) throws IOException, InterruptedException {
+  public byte[] ask(String executorId, byte[] request) throws IOException, InterruptedException {
     PeerAddress peer = peers.find(executorId);
     CompletableFuture<byte[]> answer = new CompletableFuture<>();
     CompletableFuture<Void> unused =
         connections
             .connect(peer)
-            .thenAccept(connection -> connection.call(new ServiceMessage(question), to(answer)))
+            .thenAccept(connection -> connection.call(new ServiceMessage(request), to(answer)))
             .whenComplete(
                 (nothing, failure) -> {
                   if (failure != null) {

@@ -7,19 +7,19 @@ import org.apache.spark.network.client.RpcResponseCallback;
 /** Answers requests of peers that are not for blocks. Thread-safe. */
 public final class PeerCallServer {
   private volatile Service service =
-      question ->
+      request ->
           CompletableFuture.failedFuture(new IllegalStateException("this executor has no service"));
 
   /** Answers the questions of peers. */
   @FunctionalInterface
   public interface Service {
     /**
-     * Answers a question. Does not block.
+     * Answers a request. Does not block.
      *
-     * @param question must not be changed
+     * @param request must not be changed
      * @return the answer; the peer gets the message of a failure
      */
-    CompletableFuture<byte[]> answer(byte[] question);
+    CompletableFuture<byte[]> answer(byte[] request);
   }
 
   /** Sets the service that answers from now on. */

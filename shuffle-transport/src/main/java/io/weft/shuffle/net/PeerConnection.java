@@ -16,23 +16,23 @@ public interface PeerConnection {
   /**
    * Requests blocks. The callback gets the answer, or a failure if the connection ends.
    *
-   * @param turn tracks progress until the answer; a refusal does not count as progress
+   * @param call tracks progress until the answer; a refusal does not count as progress
    */
-  void open(OpenBlocks request, PendingCall turn, RpcResponseCallback callback);
+  void open(OpenBlocks request, PendingCall call, RpcResponseCallback callback);
 
   /**
    * Calls a service of the peer. The callback gets the answer, or a failure if the connection ends.
    */
-  default void call(ServiceMessage question, RpcResponseCallback callback) {
+  default void call(ServiceMessage request, RpcResponseCallback callback) {
     callback.onFailure(new UnsupportedOperationException("this connection carries blocks only"));
   }
 
   /**
    * Requests the bytes of a stream. Streams of one connection arrive one after the other.
    *
-   * @param turn tracks progress until the stream ends
+   * @param call tracks progress until the stream ends
    */
-  void receive(StreamId stream, PendingCall turn, StreamReceiver receiver);
+  void receive(StreamId stream, PendingCall call, StreamReceiver receiver);
 
   /** Tells the peer to discard a stream. */
   void decline(StreamId stream);
@@ -54,7 +54,7 @@ public interface PeerConnection {
    * Receives the bytes of a stream. It lends its memory, so that the kernel can write the bytes
    * there without a buffer in between. Called on the connection's event loop only.
    */
-  public interface StreamReceiver extends StreamCallback {
+  interface StreamReceiver extends StreamCallback {
     /**
      * The bytes of the whole stream on the wire, as the peer announced. Called before it arrives.
      */
@@ -77,7 +77,7 @@ public interface PeerConnection {
 
   /** The source of connections to peers. Thread-safe. */
   @FunctionalInterface
-  public interface PeerConnections {
+  interface PeerConnections {
     /**
      * Returns a connection to a peer. Connects if there is no active connection. Does not block.
      *
@@ -92,20 +92,20 @@ public interface PeerConnection {
     private final Set<PendingCall> open = ConcurrentHashMap.newKeySet();
     private volatile long lastProgress = System.nanoTime();
 
-    void begin(PendingCall turn) {
-      open.add(turn);
+    void begin(PendingCall call) {
+      open.add(call);
     }
 
     /** Records progress of a request. */
-    void progressed(PendingCall turn) {
+    void progressed(PendingCall call) {
       long now = System.nanoTime();
       lastProgress = now;
-      open.forEach(each -> each.progressed(turn, now));
+      open.forEach(each -> each.progressed(call, now));
     }
 
     /** Ends a request. */
-    void end(PendingCall turn) {
-      open.remove(turn);
+    void end(PendingCall call) {
+      open.remove(call);
     }
 
     /** The time of the last progress of any request, or of creation. */
@@ -123,7 +123,7 @@ public interface PeerConnection {
    * the timeout later. This tolerates delays between reading the clock and writing to the socket,
    * and a peer that compresses several answers at a time. Thread-safe.
    */
-  public static final class PendingCall {
+  static final class PendingCall {
     private final long askedAt = System.nanoTime();
     private final long timeoutNanos;
     private volatile long lastProgress;
@@ -131,11 +131,11 @@ public interface PeerConnection {
     /**
      * Tracks a request that is sent now.
      *
-     * @param lastMoved time of its last progress so far, by {@link System#nanoTime()}
+     * @param lastProgress time of its last progress so far, by {@link System#nanoTime()}
      * @param timeoutNanos the longest time without progress
      */
-    public PendingCall(long lastMoved, long timeoutNanos) {
-      this.lastProgress = lastMoved;
+    public PendingCall(long lastProgress, long timeoutNanos) {
+      this.lastProgress = lastProgress;
       this.timeoutNanos = timeoutNanos;
     }
 

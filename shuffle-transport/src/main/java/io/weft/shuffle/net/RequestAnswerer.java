@@ -140,7 +140,7 @@ final class RequestAnswerer {
           wanted.key()
               + " has "
               + output.index().partitions()
-              + " partitions, asked for were ["
+              + " partitions, requested were ["
               + wanted.startPartition()
               + ", "
               + wanted.endPartition()
@@ -303,11 +303,11 @@ final class RequestAnswerer {
      * server's budget covers it.
      */
     private boolean fits(MapOutput index, int chunk) {
-      long bytes = table.count() == 0 ? index.length(chunk) : most(index, chunk);
+      long bytes = table.count() == 0 ? index.length(chunk) : larger(index, chunk);
       return bytes <= bytesLeft && table.count() < request.maxChunks();
     }
 
-    private static long most(MapOutput index, int chunk) {
+    private static long larger(MapOutput index, int chunk) {
       return Math.max(index.length(chunk), index.storedBytes(chunk));
     }
 
@@ -330,7 +330,7 @@ final class RequestAnswerer {
           compressed == null ? (int) index.storedBytes(chunk) : compressed.bytes(),
           bytes);
       bytesLeft -=
-          Math.min(bytesLeft, (most(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+          Math.min(bytesLeft, (larger(index, chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
       stream.add(output, chunk, compressed);
     }
 

@@ -57,7 +57,7 @@ public final class BlockCatalog implements AutoCloseable {
    * @param arena memory for chunks; not owned. The catalog registers a hook for memory pressure
    * @param segmentBytes size of the arena's regular segments
    * @param checksums whether chunks on disk get a checksum, which readers verify
-   * @param sealer encrypts chunks that do not fit into shared memory; empty for an arena without
+   * @param encryptor encrypts chunks that do not fit into shared memory; empty for an arena without
    *     private memory
    * @param leased whether a live reader in another process holds a lease on a shuffle
    */
@@ -67,7 +67,7 @@ public final class BlockCatalog implements AutoCloseable {
       SharedArena arena,
       long segmentBytes,
       boolean checksums,
-      Optional<ChunkEncryptor> sealer,
+      Optional<ChunkEncryptor> encryptor,
       IntPredicate leased,
       ExchangeCounters counters) {
     this.folder = folder;
@@ -75,7 +75,7 @@ public final class BlockCatalog implements AutoCloseable {
     this.arena = arena;
     this.segmentBytes = segmentBytes;
     this.checksums = checksums;
-    this.encryptor = sealer;
+    this.encryptor = encryptor;
     this.counters = counters;
     this.retired = new RetiredOutputs(leased, counters);
     arena.onPressure(retired::reclaim);

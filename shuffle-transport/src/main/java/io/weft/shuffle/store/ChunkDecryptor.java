@@ -85,7 +85,7 @@ public final class ChunkDecryptor {
       if (!started && encrypted.remaining() >= wanted) {
         ByteBuffer direct = encrypted.slice(encrypted.position(), wanted);
         encrypted.position(encrypted.position() + wanted);
-        openPiece(direct);
+        decryptPiece(direct);
       } else {
         gather(encrypted, wanted);
       }
@@ -98,7 +98,7 @@ public final class ChunkDecryptor {
     }
     fill(gathered, encrypted, wanted - gathered.position());
     if (gathered.position() == wanted) {
-      openPiece(gathered.flip());
+      decryptPiece(gathered.flip());
       gathered.clear();
     }
   }
@@ -156,7 +156,7 @@ public final class ChunkDecryptor {
     }
   }
 
-  private void openPiece(ByteBuffer encrypted) throws IOException {
+  private void decryptPiece(ByteBuffer encrypted) throws IOException {
     try {
       cipher = cipher == null ? Cipher.getInstance(EncryptedChunkFormat.CIPHER) : cipher;
       cipher.init(Cipher.DECRYPT_MODE, key.key(), EncryptedChunkFormat.nonce(number, piece));

@@ -46,7 +46,7 @@ public final class Lease implements AutoCloseable {
    * Takes a lease. A reader may hold several leases of one shuffle.
    *
    * @param ownerFolder folder of the executor whose memory is read
-   * @throws java.nio.file.NoSuchFileException if that folder is gone because its owner ended
+   * @throws java.nio.file.NoSuchFileException if that folder was removed because its owner ended
    */
   public static Lease take(
       Path ownerFolder, int shuffleId, String readerExecutorId, String readerIncarnation)

@@ -105,7 +105,7 @@ public final class MapOutputWriter implements AutoCloseable {
    * commits them before it allocates another one. Always false without encryption.
    */
   public boolean isAtShare() {
-    return reservations.isCrowded();
+    return reservations.isAtShare();
   }
 
   /**
@@ -349,13 +349,13 @@ public final class MapOutputWriter implements AutoCloseable {
    */
   static final class CiphertextReservations {
     private final SharedArena arena;
-    private final Optional<ChunkEncryptor> sealer;
+    private final Optional<ChunkEncryptor> encryptor;
     private final IdentityHashMap<Extent, Extent> reservations = new IdentityHashMap<>();
     private long privateBytes;
 
-    CiphertextReservations(SharedArena arena, Optional<ChunkEncryptor> sealer) {
+    CiphertextReservations(SharedArena arena, Optional<ChunkEncryptor> encryptor) {
       this.arena = arena;
-      this.sealer = sealer;
+      this.encryptor = encryptor;
     }
 
     /**
@@ -381,7 +381,7 @@ public final class MapOutputWriter implements AutoCloseable {
      * Whether the task holds its share. It may exceed the share by one chunk. The rest is for
      * readers.
      */
-    boolean isCrowded() {
+    boolean isAtShare() {
       return !reservations.isEmpty() && privateBytes >= arena.transientShare();
     }
 
@@ -392,7 +392,7 @@ public final class MapOutputWriter implements AutoCloseable {
     Extent encrypt(ChunkName name, Extent chunk, long usedBytes) {
       Extent reserved = reservations.get(chunk);
       ByteBuffer used = arena.view(chunk).slice(0, (int) usedBytes);
-      sealer.orElseThrow().encrypt(name, used, arena.view(reserved));
+      encryptor.orElseThrow().encrypt(name, used, arena.view(reserved));
       forget(chunk);
       arena.free(chunk);
       return arena.trim(reserved, EncryptedChunkFormat.encryptedBytes(usedBytes));

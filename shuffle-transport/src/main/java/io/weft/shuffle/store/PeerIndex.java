@@ -61,7 +61,8 @@ public final class PeerIndex {
   /**
    * Holds a shuffle of the peer. The caller closes it.
    *
-   * @throws IOException if the lease cannot be taken, for example because the peer's folder is gone
+   * @throws IOException if the lease cannot be taken, for example because the peer's folder was
+   *     removed
    */
   public ShuffleHold hold(int shuffleId) throws IOException {
     while (true) {

@@ -56,7 +56,7 @@ public final class PeerSegments implements AutoCloseable {
     try {
       return MappedSegment.attach(file);
     } catch (NoSuchFileException e) {
-      throw new IOException(file + " is gone: its executor has ended", e);
+      throw new IOException(file + " does not exist: its executor has ended", e);
     } catch (IOException e) {
       throw new MappingFailedException(file + " cannot be mapped: " + e, e);
     }

@@ -206,7 +206,7 @@ final class GpuCommunicators implements CommunicatorFactory {
    * @param id for another communicator, if one is needed; the id of rank 0 is used
    */
   record NcclOutcome(String kind, String reason, String id) {
-    private static final int MOST_REASON = 1000;
+    private static final int MAX_REASON_CHARS = 1000;
 
     /** The outcome for a failure; null means success. */
     static NcclOutcome of(CollectiveException failure) {
@@ -218,7 +218,7 @@ final class GpuCommunicators implements CommunicatorFactory {
 
     static String reason(CollectiveException failure) {
       String text = "it did not start: " + failure.getMessage();
-      return text.substring(0, Math.min(MOST_REASON, text.length()));
+      return text.substring(0, Math.min(MAX_REASON_CHARS, text.length()));
     }
 
     boolean isWell() {
@@ -243,7 +243,7 @@ final class GpuCommunicators implements CommunicatorFactory {
     }
 
     /**
-     * Reads what {@link #encode} wrote.
+     * Decodes the bytes of {@link #encode}.
      *
      * @throws IllegalArgumentException if the bytes have another format
      */
@@ -328,7 +328,7 @@ final class GpuCommunicators implements CommunicatorFactory {
     }
 
     /**
-     * Reads what {@link #encode} wrote.
+     * Decodes the bytes of {@link #encode}.
      *
      * @throws IllegalArgumentException if the bytes have another format
      */

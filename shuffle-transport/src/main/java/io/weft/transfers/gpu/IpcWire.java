@@ -34,7 +34,7 @@ final class IpcWire implements TransferWire {
 
   private final TransferWire host;
   private final SharedRoom room;
-  private final ReleasedRooms departed;
+  private final ReleasedRooms released;
   private final Duration timeout;
   private final ByteBuffer mine = word();
   private final ByteBuffer theirs = word();
@@ -47,13 +47,13 @@ final class IpcWire implements TransferWire {
    *
    * @param host moves host memory; closed with this one
    * @param room mapped by both ends; the wire takes ownership
-   * @param departed gets the room when the wire closes
+   * @param released gets the room when the wire closes
    * @param timeout how long the GPU may take for a wave
    */
-  IpcWire(TransferWire host, SharedRoom room, ReleasedRooms departed, Duration timeout) {
+  IpcWire(TransferWire host, SharedRoom room, ReleasedRooms released, Duration timeout) {
     this.host = host;
     this.room = room;
-    this.departed = departed;
+    this.released = released;
     this.timeout = timeout;
   }
 
@@ -163,7 +163,7 @@ final class IpcWire implements TransferWire {
   public void close() {
     if (room.depart()) {
       rest.complete();
-      departed.add(room);
+      released.add(room);
     }
     host.close();
   }

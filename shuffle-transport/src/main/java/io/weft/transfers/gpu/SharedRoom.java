@@ -109,7 +109,7 @@ final class SharedRoom implements AutoCloseable {
     return false;
   }
 
-  /** Frees the room if the other end has departed or its process has ended. */
+  /** Frees the room if the other end has unmapped it or its process has ended. */
   boolean tryRelease() {
     try {
       if (window.tryRelease(Deadline.after(REST))) {

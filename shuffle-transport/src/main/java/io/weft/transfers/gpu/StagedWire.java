@@ -321,18 +321,18 @@ final class StagedWire implements TransferWire {
     static List<List<TypedBuffer>> of(List<TypedBuffer> arrays, long waveBytes) {
       List<List<TypedBuffer>> waves = new ArrayList<>();
       List<TypedBuffer> wave = new ArrayList<>();
-      long room = waveBytes;
+      long left = waveBytes;
       for (TypedBuffer array : arrays) {
         TypedBuffer bytes = array.as(DataType.INT8);
         for (long at = 0; at < bytes.count(); ) {
-          long length = Math.min(room, bytes.count() - at);
+          long length = Math.min(left, bytes.count() - at);
           wave.add(bytes.slice(at, length));
           at += length;
-          room -= length;
-          if (room == 0) {
+          left -= length;
+          if (left == 0) {
             waves.add(wave);
             wave = new ArrayList<>();
-            room = waveBytes;
+            left = waveBytes;
           }
         }
       }

@@ -317,7 +317,7 @@ public final class TransferGpu implements AutoCloseable {
         Optional<SharedRoom> room = route.mayMap() ? openRoom() : Optional.empty();
         chosen =
             room.isPresent()
-                ? new IpcWire(host, room.get(), gpu.departed(), route.timeout())
+                ? new IpcWire(host, room.get(), gpu.released(), route.timeout())
                 : new StagedWire(host, gpu.device(), gpu.pinned(), route.timeout());
       }
       return chosen;
@@ -325,7 +325,7 @@ public final class TransferGpu implements AutoCloseable {
 
     /** Opens a room at both ends, or at neither. */
     private Optional<SharedRoom> openRoom() {
-      int unused = gpu.departed().poll();
+      int unused = gpu.released().poll();
       SharedRoom room = null;
       String obstacle = "";
       try {

@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * @param memory for receive buffers
  * @param pinned for staged arrays
  * @param shared for rooms that other processes map
- * @param departed rooms that other processes may still have mapped
+ * @param released rooms that other processes may still have mapped
  */
 record TransferGpuState(
     CudaDevice device,
@@ -35,7 +35,7 @@ record TransferGpuState(
     CudaMemoryPool pinned,
     CudaMemoryPool shared,
     GpuBuffers buffers,
-    ReleasedRooms departed) {
+    ReleasedRooms released) {
   /** The rooms of 32 pairs. Further pairs are staged through the host. */
   private static final long SHARED_BYTES = 32 * SharedRoom.BYTES;
 
@@ -62,7 +62,7 @@ record TransferGpuState(
    */
   void close() {
     long out = buffers.statistics().out();
-    int rooms = departed.awaitAll(Deadline.after(LINGER));
+    int rooms = released.awaitAll(Deadline.after(LINGER));
     pinned.close();
     memory.close();
     shared.close();

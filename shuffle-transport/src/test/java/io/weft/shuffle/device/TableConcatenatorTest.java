@@ -173,7 +173,7 @@ class TableConcatenatorTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("cannot form one table");
     TableLayout many =
-        TableLayout.fixed(List.of(TableColumn.of(ColumnKind.BYTE, false)), TableLayout.MOST_ROWS);
+        TableLayout.fixed(List.of(TableColumn.of(ColumnKind.BYTE, false)), TableLayout.MAX_ROWS);
     assertThatThrownBy(() -> TableConcatenator.layout(List.of(many, many)))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("rows");

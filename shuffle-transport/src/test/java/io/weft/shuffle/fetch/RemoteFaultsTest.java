@@ -166,7 +166,7 @@ class RemoteFaultsTest {
   void aPeerThatAnswersForAnotherMap() throws Exception {
     assertAnswerFails(
         (client, message, callback) -> callback.onSuccess(answer(new BlockKey(1, 5), 100).encode()),
-        "shuffle 1 map 4 was asked for, the answer has shuffle 1 map 5");
+        "shuffle 1 map 4 was requested, the answer has shuffle 1 map 5");
   }
 
   @Test

@@ -150,7 +150,7 @@ class WireMessagesTest {
             new ChunkTable().add(2, 1, 0, 64, 64).add(2, 1, 0, 64, 64));
     assertThatThrownBy(() -> BlocksOpened.decode(swapped.encode(), REQUEST))
         .isInstanceOf(WireException.class)
-        .hasMessageContaining("shuffle 7 map 11 was asked for, the answer has shuffle 7 map 12");
+        .hasMessageContaining("shuffle 7 map 11 was requested, the answer has shuffle 7 map 12");
   }
 
   @Test
@@ -180,7 +180,7 @@ class WireMessagesTest {
             new ChunkTable().add(2, 1, 0, 1, 1).add(2, 1, 0, 1 << 20, 1 << 20));
     assertThatThrownBy(() -> BlocksOpened.decode(tooMuch.encode(), REQUEST))
         .isInstanceOf(WireException.class)
-        .hasMessageContaining("bytes beyond those asked for");
+        .hasMessageContaining("bytes beyond those requested");
   }
 
   /** The first position is at most the number of skipped chunks. */

@@ -172,10 +172,10 @@ class HostWireTest {
     connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
     exchange();
     wires.remove(0).close();
-    assertThat(ends.get(0).departed().poll()).isOne();
+    assertThat(ends.get(0).released().poll()).isOne();
     assertThat(ends.get(0).shared().takenBytes()).isEqualTo(SharedRoom.BYTES);
     wires.remove(0).close();
-    assertThat(ends.get(0).departed().poll()).isZero();
+    assertThat(ends.get(0).released().poll()).isZero();
     assertThat(ends.get(0).shared().takenBytes()).isZero();
   }
 

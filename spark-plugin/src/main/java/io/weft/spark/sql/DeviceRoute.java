@@ -68,8 +68,8 @@ final class DeviceRoute {
           "Spark encrypts its network and NCCL does not, see "
               + WeftSettings.NCCL_ALLOW_UNENCRYPTED);
     }
-    return partitions > DevicePartitioner.MOST_PARTITIONS
-        ? Optional.of("a GPU splits into " + DevicePartitioner.MOST_PARTITIONS + " partitions")
+    return partitions > DevicePartitioner.MAX_PARTITIONS
+        ? Optional.of("a GPU splits into " + DevicePartitioner.MAX_PARTITIONS + " partitions")
         : TableTypes.obstacle(schema);
   }
 

@@ -129,7 +129,7 @@ class DeviceHashTest {
       double wide = Double.longBitsToDouble((long) bits << 32 | bits & 1);
       rows.add(new GenericInternalRow(new Object[] {value, wide}));
     }
-    assertSame(schema, rows, DevicePartitioner.MOST_PARTITIONS);
+    assertSame(schema, rows, DevicePartitioner.MAX_PARTITIONS);
   }
 
   private static void assertSame(StructType schema, List<InternalRow> rows, int partitions) {

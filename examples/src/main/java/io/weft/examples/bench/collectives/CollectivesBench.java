@@ -19,18 +19,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Runs the whole benchmark of collectives. For one use and one thread. */
-public final class CollectivesBench {
+final class CollectivesBench {
   private final Options options;
   private final Progress progress;
 
   /** Shows its steps on the progress line. */
-  public CollectivesBench(Options options, Progress progress) {
+  CollectivesBench(Options options, Progress progress) {
     this.options = options;
     this.progress = progress;
   }
 
   /** Measures everything. */
-  public CollectivesReport run() throws IOException, InterruptedException {
+  CollectivesReport run() throws IOException, InterruptedException {
     try (Cleanup cleanup = new Cleanup()) {
       Path work = cleanup.add(WorkFolder.create("weft-bench-", false)).path();
       Path memory = cleanup.add(WorkFolder.createInSharedMemory("weft-bench-")).path();
@@ -119,7 +119,7 @@ public final class CollectivesBench {
    * @param runs on each side that count
    * @param share the time for which a side repeats an operation in one run
    */
-  public record Options(
+  record Options(
       List<OperationKind> operations,
       List<Long> sizes,
       DataType type,
@@ -131,7 +131,7 @@ public final class CollectivesBench {
       boolean bound,
       int runs,
       Duration share) {
-    public Options {
+    Options {
       operations = List.copyOf(operations);
       sizes = List.copyOf(sizes);
       kinds = List.copyOf(kinds);

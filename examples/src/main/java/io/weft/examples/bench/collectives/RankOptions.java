@@ -13,9 +13,9 @@ import java.util.Locale;
  * @param memory folder of its shared memory
  * @param id of the communicator
  */
-public record RankOptions(Kind kind, Path work, Path memory, UniqueId id, int rank, int nranks) {
+record RankOptions(Kind kind, Path work, Path memory, UniqueId id, int rank, int nranks) {
   /** The transport of ranks and the place of their buffers. */
-  public enum Kind {
+  enum Kind {
     /** Shared memory; buffers are private. */
     SHM("Weft"),
     /** Shared memory; buffers are in it too, so there is no staging copy. */

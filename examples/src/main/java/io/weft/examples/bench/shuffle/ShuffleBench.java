@@ -29,18 +29,18 @@ import java.util.Optional;
 import org.apache.spark.package$;
 
 /** Runs the whole benchmark of shuffles. For one use and one thread. */
-public final class ShuffleBench {
+final class ShuffleBench {
   private final Options options;
   private final Progress progress;
 
   /** Shows its steps on the progress line. */
-  public ShuffleBench(Options options, Progress progress) {
+  ShuffleBench(Options options, Progress progress) {
     this.options = options;
     this.progress = progress;
   }
 
   /** Measures everything. */
-  public ShuffleReport run() throws IOException, InterruptedException {
+  ShuffleReport run() throws IOException, InterruptedException {
     try (Cleanup cleanup = new Cleanup()) {
       WorkFolder work = cleanup.add(WorkFolder.create("weft-bench-", options.keep()));
       SideLauncher launcher = SideLauncher.create(work);
@@ -130,7 +130,7 @@ public final class ShuffleBench {
    *     time runs out
    * @param keep whether the temporary folder with its logs stays
    */
-  public record Options(
+  record Options(
       List<Workload> workloads,
       List<TpchQuery> queries,
       List<String> transports,
@@ -140,9 +140,9 @@ public final class ShuffleBench {
       Duration budget,
       boolean keep) {
     /** The name of the queries in a list of workloads. */
-    public static final String TPCH = "tpch";
+    static final String TPCH = "tpch";
 
-    public Options {
+    Options {
       workloads = List.copyOf(workloads);
       queries = List.copyOf(queries);
       transports = List.copyOf(transports);

@@ -24,8 +24,8 @@ final class ShuffleTable {
   private String heading() {
     return String.format(
         Locale.ROOT,
-        "Weft %s, Spark %s, Java %s, %s, %d cores, %s, up to %d runs in turn, %s; two threads copy"
-            + " memory at %s/s",
+        "Weft %s, Spark %s, Java %s, %s, %d cores, %s, up to %d alternating runs, %s; two threads"
+            + " copy memory at %s/s",
         report.weftVersion(),
         report.sparkVersion(),
         report.javaVersion(),

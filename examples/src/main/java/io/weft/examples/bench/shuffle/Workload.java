@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 
 /** Kinds of shuffles. Row counts are of a full run; one factor scales all workloads. */
-public enum Workload {
+enum Workload {
   NUMERIC("numeric", "numeric columns from Parquet", 10_000_000, 16, WriteInput.Kind.NUMERIC),
   STRINGS("strings", "strings from Parquet", 5_000_000, 16, WriteInput.Kind.STRINGS),
   TENSORS("tensors", "tensors of 1,024 floats", 150_000, 16, WriteInput.Kind.TENSORS),
@@ -45,32 +45,32 @@ public enum Workload {
   }
 
   /** The name on the command line and in reports. */
-  public String id() {
+  String id() {
     return id;
   }
 
   /** The description in tables. */
-  public String title() {
+  String title() {
     return title;
   }
 
   /** The number of reduce partitions. */
-  public int partitions() {
+  int partitions() {
     return partitions;
   }
 
   /** The number of rows of a run; a factor of 1 is a full run. */
-  public long rows(double factor) {
+  long rows(double factor) {
     return Math.max(1, Math.round(fullRows * factor));
   }
 
   /** The task that writes its input; empty if it computes its rows. */
-  public Optional<WriteInput> input(double factor, String folder) {
+  Optional<WriteInput> input(double factor, String folder) {
     return Optional.ofNullable(input).map(kind -> new WriteInput(kind, rows(factor), folder));
   }
 
   /** The source of its rows. If it has an input, the input is in the folder. */
-  public ShuffleJob.Source source(double factor, String folder) {
+  ShuffleJob.Source source(double factor, String folder) {
     return switch (this) {
       case COMPUTED ->
           new ShuffleJob.Source.Computed(rows(factor), COMPUTED_TASKS, COMPUTED_COLUMNS);
@@ -81,7 +81,7 @@ public enum Workload {
   }
 
   /** Bytes of data in a computed row, counted as {@link WriteInput} counts them. */
-  public long computedRowBytes() {
+  long computedRowBytes() {
     return switch (this) {
       case COMPUTED -> (COMPUTED_COLUMNS.size() - 1) * Long.BYTES + Integer.BYTES;
       case SMALL_BLOCKS -> SMALL_BLOCK_COLUMNS * Long.BYTES;
@@ -94,7 +94,7 @@ public enum Workload {
    *
    * @throws IllegalArgumentException if there is none; the message lists the names
    */
-  public static Workload of(String id) {
+  static Workload of(String id) {
     return Arrays.stream(values())
         .filter(workload -> workload.id.equals(id))
         .findFirst()

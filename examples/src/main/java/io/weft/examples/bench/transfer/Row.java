@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /** The rows of the benchmark. */
-public enum Row {
+enum Row {
   /** Many blocks in a stream, compared with plain sockets. */
   STREAM,
   /** Many small blocks, together and one by one. */
@@ -19,7 +19,7 @@ public enum Row {
   ABORT;
 
   /** The name on the command line and in reports. */
-  public String id() {
+  String id() {
     return name().toLowerCase(Locale.ROOT);
   }
 

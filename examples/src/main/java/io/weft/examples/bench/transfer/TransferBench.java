@@ -13,20 +13,20 @@ import java.util.List;
 import java.util.Set;
 
 /** Runs the whole benchmark of transfers. For one use and one thread. */
-public final class TransferBench {
+final class TransferBench {
   private final Options options;
   private final Progress progress;
   private final List<TransferReport.RowResult> rows = new ArrayList<>();
   private List<TransferReport.LatencyFigures> latencies = List.of();
 
   /** Shows its steps on the progress line. */
-  public TransferBench(Options options, Progress progress) {
+  TransferBench(Options options, Progress progress) {
     this.options = options;
     this.progress = progress;
   }
 
   /** Measures everything. */
-  public TransferReport run() throws IOException, InterruptedException {
+  TransferReport run() throws IOException, InterruptedException {
     double load = ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
     try (Cleanup cleanup = new Cleanup()) {
       measureBlocks(folders(cleanup));
@@ -110,8 +110,8 @@ public final class TransferBench {
    * @param runs that count
    * @param factor of the sizes of a full run; more than 0, at most 1
    */
-  public record Options(Set<Row> rows, int runs, double factor) {
-    public Options {
+  record Options(Set<Row> rows, int runs, double factor) {
+    Options {
       rows = Set.copyOf(rows);
       Rounds.requireRuns(runs);
       if (!(factor > 0 && factor <= 1)) {

@@ -52,10 +52,10 @@ final class CudfTableCopy {
           "a function of cudf made a table of %d columns; declared are %d: %s"
               .formatted(table.getNumberOfColumns(), schema.size(), schema.simpleString()));
     }
-    if (table.getRowCount() > TableLayout.MOST_ROWS) {
+    if (table.getRowCount() > TableLayout.MAX_ROWS) {
       throw new IllegalArgumentException(
           "a function of cudf made a table of %d rows; a batch has at most %d"
-              .formatted(table.getRowCount(), TableLayout.MOST_ROWS));
+              .formatted(table.getRowCount(), TableLayout.MAX_ROWS));
     }
     List<CudfColumn> columns = new ArrayList<>();
     List<TableColumn> types = new ArrayList<>();
