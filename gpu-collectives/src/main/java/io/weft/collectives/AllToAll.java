@@ -1,5 +1,6 @@
 package io.weft.collectives;
 
+import io.weft.collectives.Operation.Signature;
 import java.util.List;
 import java.util.function.UnaryOperator;
 

@@ -1,5 +1,7 @@
 package io.weft.memory;
 
+import io.weft.memory.ExtentLedger.Granules;
+
 /**
  * Takes extents from tiers and lets the tiers grow by segments. Thread-safe: one thread creates a
  * tier's next segment, and the threads that need it wait.

@@ -1,5 +1,7 @@
 package io.weft.memory;
 
+import io.weft.memory.ExtentLedger.Granules;
+
 /**
  * The free blocks of one tier, in lists by size class (a segregated fit). Taking and freeing take a
  * bounded number of steps for any number of segments. A few entries of the request's own class are

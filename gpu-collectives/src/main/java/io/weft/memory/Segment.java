@@ -1,5 +1,7 @@
 package io.weft.memory;
 
+import io.weft.memory.ExtentLedger.Granules;
+
 /** A mapped file of the arena; its counts are guarded by the ledger. */
 final class Segment {
   final int id;

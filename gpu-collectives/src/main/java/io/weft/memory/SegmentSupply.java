@@ -1,5 +1,6 @@
 package io.weft.memory;
 
+import io.weft.memory.ExtentLedger.Granules;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

@@ -1,5 +1,7 @@
 package io.weft.memory;
 
+import io.weft.memory.ArenaOptions.PrivateMemory;
+import io.weft.memory.ExtentLedger.Granules;
 import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.io.InterruptedIOException;

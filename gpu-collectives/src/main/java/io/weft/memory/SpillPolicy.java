@@ -1,5 +1,6 @@
 package io.weft.memory;
 
+import io.weft.memory.ArenaOptions.PrivateMemory;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Comparator;

@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,7 +1,7 @@
 package io.weft.shuffle;
 
 import io.weft.memory.ArenaOptions;
-import io.weft.memory.PrivateMemory;
+import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.peer.TransportMode;

@@ -1,7 +1,7 @@
 package io.weft.transfers;
 
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;

@@ -4,7 +4,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.CommunicatorOptions.LogPrefix;
 import io.weft.collectives.TypedBuffer;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.device.Event;
 import io.weft.memory.SharedArena;

@@ -2,7 +2,7 @@ package io.weft.transfers;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.transfers.TransferCounter.TransferCounters;

@@ -3,7 +3,7 @@ package io.weft.support;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.weft.memory.PrivateMemory;
+import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.DataType;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.collectives.local.LocalCommunicator;
 import io.weft.device.Device;
 import io.weft.device.HostEvent;

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Device;
 import io.weft.device.HostEvent;
 import io.weft.memory.Memory;

@@ -6,7 +6,7 @@ import io.weft.collectives.BufferOwner;
 import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Device;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;

@@ -1,6 +1,6 @@
 package io.weft.transfers;
 
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Device;
 import io.weft.transfers.DeviceTransfers.TransferMembership;
 import java.io.IOException;

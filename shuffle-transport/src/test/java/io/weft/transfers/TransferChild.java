@@ -6,7 +6,7 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.FileBootstrap;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.Device;

@@ -1,6 +1,7 @@
 package io.weft.collectives.clique;
 
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;

@@ -3,6 +3,7 @@ package io.weft.collectives.clique;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -6,6 +6,7 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.collectives.clique.CliqueTable.CachedCommunicator;
 import io.weft.collectives.clique.CliqueTable.CliqueSide;
 import io.weft.device.Deadline;

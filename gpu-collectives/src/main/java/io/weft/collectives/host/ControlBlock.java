@@ -2,9 +2,10 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.FailureCodec;
-import io.weft.collectives.Signature;
-import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.Operation.Signature;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.memory.Memory;
 import java.util.Optional;
 

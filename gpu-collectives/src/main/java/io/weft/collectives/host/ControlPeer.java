@@ -2,7 +2,7 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.FailureCodec;
-import io.weft.collectives.Signature;
+import io.weft.collectives.Operation.Signature;
 import io.weft.collectives.bootstrap.FrameChannel;
 import io.weft.device.Deadline;
 import java.io.IOException;

@@ -1,6 +1,6 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.Signature;
+import io.weft.collectives.Operation.Signature;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 

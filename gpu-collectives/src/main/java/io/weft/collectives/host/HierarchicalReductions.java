@@ -11,6 +11,7 @@ import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.Conversion;
 import io.weft.collectives.arithmetic.Reduction;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 import java.util.List;

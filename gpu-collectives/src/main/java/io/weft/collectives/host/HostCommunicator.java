@@ -6,11 +6,13 @@ import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.Operation;
+import io.weft.collectives.Operation.Signature;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Topology;
-import io.weft.collectives.host.ByteLink.Traffic;
 import io.weft.collectives.host.CollectiveEngine.TrivialEngine;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
+import io.weft.collectives.host.PointToPoint.PairMessages;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.collectives.host.SymmetricTable.HostRegions;
 import io.weft.device.Deadline;
@@ -224,6 +226,60 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     } else {
       LOG.warn(
           "{}an operation still runs after {}; its memory stays mapped", logPrefix(), timeout());
+    }
+  }
+
+  /**
+   * The current operation, for the classes that carry it out. One thread at a time. One instance
+   * per communicator, reset for every operation.
+   */
+  static final class Call {
+    private Signature signature;
+    private long sequence;
+    private int phase;
+    private Deadline deadline;
+
+    /**
+     * Starts an operation.
+     *
+     * @param number of the collective on this communicator; for a send or receive, of the last
+     *     collective
+     */
+    void start(Signature ofOperation, long number, Deadline until) {
+      signature = ofOperation;
+      sequence = number;
+      phase = 0;
+      deadline = until;
+    }
+
+    /** Starts the next phase of an operation that has several. */
+    void nextPhase() {
+      phase++;
+    }
+
+    Signature signature() {
+      return signature;
+    }
+
+    long sequence() {
+      return sequence;
+    }
+
+    int phase() {
+      return phase;
+    }
+
+    Deadline deadline() {
+      return deadline;
+    }
+
+    /** Such as "all-reduce sum of 8 float32 (collective #3)". */
+    @Override
+    public String toString() {
+      return signature
+          + " ("
+          + (signature.isCollective() ? "collective #" + sequence : "pair")
+          + ")";
     }
   }
 }

@@ -2,6 +2,7 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
+import io.weft.collectives.host.HostCommunicator.Call;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -2,6 +2,7 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.TimeoutDiagnosis.StatusPoll;
 import io.weft.collectives.host.WaitLoop.AwaitedRanks;
 import io.weft.collectives.host.WaitLoop.WaitCheck;

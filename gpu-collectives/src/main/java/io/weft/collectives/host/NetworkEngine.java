@@ -14,6 +14,7 @@ import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.Reduction;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 
 /**

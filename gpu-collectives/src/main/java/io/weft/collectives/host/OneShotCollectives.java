@@ -8,6 +8,7 @@ import io.weft.collectives.ReduceOp;
 import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.memory.Memory;
 
 /**

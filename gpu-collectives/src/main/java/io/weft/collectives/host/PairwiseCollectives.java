@@ -6,6 +6,7 @@ import io.weft.collectives.RaggedAllToAll;
 import io.weft.collectives.RaggedLayout;
 import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 

@@ -2,7 +2,9 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
-import io.weft.collectives.host.ByteLink.Traffic;
+import io.weft.collectives.host.HostCommunicator.Call;
+import io.weft.collectives.host.MessageChannel.ByteLink;
+import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.collectives.host.TimeoutDiagnosis.RankStatus;
 import io.weft.collectives.host.TimeoutDiagnosis.StatusPoll;
 import io.weft.device.Deadline;

@@ -1,7 +1,8 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.host.ByteLink.Traffic;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
+import io.weft.collectives.host.MessageChannel.ByteLink;
+import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.memory.Memory;
 
 /**

@@ -12,6 +12,7 @@ import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 

@@ -1,7 +1,7 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
-import io.weft.collectives.Signature;
+import io.weft.collectives.Operation.Signature;
 import java.util.List;
 
 /** The failure when two ranks run different operations at the same time. */

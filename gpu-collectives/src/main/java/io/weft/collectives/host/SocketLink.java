@@ -1,5 +1,6 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.host.MessageChannel.ByteLink;
 import io.weft.memory.Memory;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -2,6 +2,7 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.device.Deadline;
 import java.time.Duration;
 import java.util.LinkedHashSet;

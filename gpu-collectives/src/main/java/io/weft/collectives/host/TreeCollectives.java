@@ -7,6 +7,7 @@ import io.weft.collectives.Gather;
 import io.weft.collectives.Reduce;
 import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 

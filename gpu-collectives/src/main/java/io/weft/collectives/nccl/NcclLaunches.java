@@ -10,7 +10,7 @@ import io.weft.collectives.nccl.EngineStaging.StagedBuffers;
 import io.weft.collectives.nccl.OperationAgreement.RaggedReceives;
 import io.weft.collectives.nccl.PeerWindows.Place;
 import io.weft.device.Deadline;
-import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaStream;
 import java.util.List;
 

@@ -7,7 +7,7 @@ import io.weft.collectives.Receive;
 import io.weft.collectives.Send;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.BounceBuffers;
-import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;

@@ -1,5 +1,6 @@
 package io.weft.device.cuda;
 
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.memory.Memory;
 
 /**

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
  * The end of work on a {@link CudaLane}. It is recorded when the work has its place on the stream;
  * then other streams wait for it on the device. Thread-safe.
  */
-final class CudaEvent implements Event {
+public final class CudaEvent implements Event {
   private final HostEvent host;
 
   /** Ends when the device no longer uses any memory of the work, which may never happen. */
@@ -150,5 +150,61 @@ final class CudaEvent implements Event {
   @Override
   public String toString() {
     return host.toString();
+  }
+
+  /**
+   * A recorded place in a stream. Its owner closes it; the driver keeps it as long as streams wait
+   * for it. Used by one thread at a time.
+   */
+  public static final class CudaMark implements AutoCloseable {
+    private static final int WITHOUT_TIMING = 2;
+
+    private final long handle;
+    private final String where;
+    private boolean closed;
+
+    private CudaMark(long handle, String where) {
+      this.handle = handle;
+      this.where = where;
+    }
+
+    /** Records a mark; the device of the stream must be the current device. */
+    static CudaMark record(long stream, String where) {
+      long[] event = new long[1];
+      CudaLibrary.check(CudaFunctions.cuEventCreate(event, WITHOUT_TIMING), "cuEventCreate");
+      CudaMark mark = new CudaMark(event[0], where);
+      int result = CudaFunctions.cuEventRecord(event[0], stream);
+      if (result != CudaLibrary.SUCCESS) {
+        mark.close();
+        CudaLibrary.check(result, "cuEventRecord on " + where);
+      }
+      return mark;
+    }
+
+    long handle() {
+      return handle;
+    }
+
+    /**
+     * Whether the stream has done all work before the mark.
+     *
+     * @throws CudaException when the device failed
+     */
+    public boolean isReached() {
+      int result = CudaFunctions.cuEventQuery(handle);
+      if (result == CudaLibrary.NOT_READY) {
+        return false;
+      }
+      CudaLibrary.check(result, "the work on " + where);
+      return true;
+    }
+
+    @Override
+    public void close() {
+      if (!closed) {
+        closed = true;
+        CudaLibrary.check(CudaFunctions.cuEventDestroy_v2(handle), "cuEventDestroy on " + where);
+      }
+    }
   }
 }

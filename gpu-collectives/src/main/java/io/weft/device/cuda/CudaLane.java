@@ -6,6 +6,7 @@ import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import java.time.Duration;
 import java.util.List;
 import java.util.Queue;

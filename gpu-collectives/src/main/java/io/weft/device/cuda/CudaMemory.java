@@ -1,6 +1,7 @@
 package io.weft.device.cuda;
 
 import io.weft.device.Event;
+import io.weft.device.cuda.CudaMemoryPool.PoolSegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**

@@ -303,4 +303,44 @@ public final class CudaMemoryPool implements AutoCloseable {
     }
     unused.forEach(this::release);
   }
+
+  /** A segment of a pool and its taken runs. Guarded by the pool's monitor. */
+  static final class PoolSegment {
+    private final long address;
+    private final long bytes;
+    private final OffsetLedger ledger;
+    private long takenBytes;
+
+    PoolSegment(long address, long bytes) {
+      this.address = address;
+      this.bytes = bytes;
+      this.ledger = new OffsetLedger(bytes);
+    }
+
+    long address() {
+      return address;
+    }
+
+    long bytes() {
+      return bytes;
+    }
+
+    /** Returns an offset, or {@link OffsetLedger#NONE}. */
+    long take(long length) {
+      long offset = ledger.take(length);
+      if (offset != OffsetLedger.NONE) {
+        takenBytes += length;
+      }
+      return offset;
+    }
+
+    void give(long offset, long length) {
+      ledger.give(offset, length);
+      takenBytes -= length;
+    }
+
+    boolean isUnused() {
+      return takenBytes == 0;
+    }
+  }
 }

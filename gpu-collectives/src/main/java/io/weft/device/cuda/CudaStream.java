@@ -2,6 +2,7 @@ package io.weft.device.cuda;
 
 import io.weft.device.Deadline;
 import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;

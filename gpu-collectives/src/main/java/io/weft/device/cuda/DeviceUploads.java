@@ -4,6 +4,7 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.Lane;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.memory.Memory;
 import java.time.Duration;
 import java.util.List;

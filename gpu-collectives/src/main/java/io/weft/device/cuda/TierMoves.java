@@ -3,6 +3,7 @@ package io.weft.device.cuda;
 import io.weft.device.Deadline;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.memory.ArenaFullException;
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;

@@ -2,6 +2,7 @@ package io.weft.tensor.codec;
 
 import io.weft.collectives.DataType;
 import io.weft.collectives.arithmetic.Float8;
+import io.weft.tensor.codec.TensorCodec.PlainCodec;
 
 /** The available codecs. */
 @SuppressWarnings("ImmutableEnumChecker") // codecs are stateless

@@ -5,6 +5,7 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.collectives.local.LocalCommunicator;
 import io.weft.device.Device;
 import java.time.Duration;

@@ -4,10 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.DataType;
+import io.weft.collectives.Operation.Signature;
 import io.weft.collectives.Send;
-import io.weft.collectives.Signature;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.Values;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.device.Deadline;
 import java.nio.ByteBuffer;

@@ -2,8 +2,8 @@ package io.weft.collectives.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.host.ByteLink.Traffic;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.Random;

@@ -4,10 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.AllReduce;
 import io.weft.collectives.DataType;
+import io.weft.collectives.Operation.Signature;
 import io.weft.collectives.ReduceOp;
-import io.weft.collectives.Signature;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.bootstrap.FrameChannel;
+import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.collectives.host.TimeoutDiagnosis.RankStatus;
 import io.weft.collectives.host.TimeoutDiagnosis.StatusPoll;

@@ -7,6 +7,7 @@ import io.weft.device.Deadline;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.Lane.Priority;
 import io.weft.device.UsesDoubles;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.memory.Memory;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;

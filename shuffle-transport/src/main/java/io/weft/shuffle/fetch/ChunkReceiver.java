@@ -11,7 +11,7 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.shuffle.store.ChunkDecryptor;
-import io.weft.shuffle.store.EncryptedChunkFormat.ChunkName;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import io.weft.shuffle.store.EncryptionKey;
 import java.io.IOException;
 import java.nio.ByteBuffer;

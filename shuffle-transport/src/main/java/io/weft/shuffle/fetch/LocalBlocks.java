@@ -19,7 +19,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.Checksum;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.shuffle.store.ChunkDecryptor;
-import io.weft.shuffle.store.EncryptedChunkFormat.ChunkName;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import io.weft.shuffle.store.EncryptionKey;
 import io.weft.shuffle.store.MapOutput;
 import io.weft.shuffle.store.PeerSegments.MappingFailedException;

@@ -2,12 +2,13 @@ package io.weft.shuffle.net;
 
 import io.netty.channel.ChannelFuture;
 import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
+import io.weft.shuffle.net.OpenBlocks.StreamId.DiscardStream;
 import io.weft.shuffle.net.PeerConnection.PeerConnections;
 import io.weft.shuffle.net.PeerConnection.PendingCall;
 import io.weft.shuffle.net.PeerConnection.PendingCalls;
 import io.weft.shuffle.net.PeerConnection.StreamReceiver;
 import io.weft.shuffle.net.SparkTransport.DaemonThreads;
-import io.weft.shuffle.net.StreamId.DiscardStream;
 import io.weft.shuffle.peer.PeerAddress;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -2,8 +2,9 @@ package io.weft.shuffle.net;
 
 import io.weft.shuffle.net.MessageHeader.WireReader;
 import io.weft.shuffle.net.OpenBlocks.BlockRange;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.store.BlockKey;
-import io.weft.shuffle.store.EncryptedChunkFormat;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
@@ -278,8 +279,9 @@ public final class BlocksOpened {
    *  +-------------------------------+
    * </pre>
    *
-   * An encrypted chunk is sent in {@link io.weft.shuffle.store.EncryptedChunkFormat}. Its checksum
-   * covers the encrypted bytes.
+   * An encrypted chunk is sent in {@link
+   * io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat}. Its checksum covers the encrypted
+   * bytes.
    *
    * <p>For one thread while it is filled; immutable afterwards.
    */

@@ -1,8 +1,8 @@
 package io.weft.shuffle.net;
 
 import io.weft.shuffle.net.PeerConnection.PeerConnections;
-import io.weft.shuffle.peer.KnownPeers;
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.PeerAddress.KnownPeers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;

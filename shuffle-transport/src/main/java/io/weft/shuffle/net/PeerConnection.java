@@ -1,5 +1,6 @@
 package io.weft.shuffle.net;
 
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.peer.PeerAddress;
 import java.nio.ByteBuffer;
 import java.util.Set;

@@ -13,6 +13,7 @@ import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.OpenBlocks.BlockRange;
 import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.ServedStreams.ServedStream;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.store.BlockCatalog;

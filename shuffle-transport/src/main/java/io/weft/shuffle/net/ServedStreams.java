@@ -3,6 +3,7 @@ package io.weft.shuffle.net;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.util.AttributeKey;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.store.OwnedOutput;
 import io.weft.shuffle.store.OwnedOutput.OwnedHold;
 import java.nio.ByteBuffer;

@@ -1,8 +1,10 @@
 package io.weft.shuffle.peer;
 
 import io.weft.shuffle.peer.PathRules.PathEnd;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The address that an executor announces: how to reach its blocks through shared memory or TCP, and
@@ -80,5 +82,37 @@ public record PeerAddress(
         + ", incarnation "
         + incarnation
         + ")";
+  }
+
+  /**
+   * Caches the addresses of executors from a directory, until an address is forgotten. Thread-safe.
+   */
+  public static final class KnownPeers {
+    private final PeerDirectory directory;
+    private final ConcurrentHashMap<String, PeerAddress> known = new ConcurrentHashMap<>();
+
+    /** Starts without addresses. */
+    public KnownPeers(PeerDirectory directory) {
+      this.directory = directory;
+    }
+
+    /**
+     * Returns the address of an executor.
+     *
+     * @throws IOException if the directory does not know it or cannot be reached
+     */
+    public PeerAddress find(String executorId) throws IOException {
+      PeerAddress address = known.get(executorId);
+      if (address == null) {
+        address = directory.lookup(executorId);
+        known.put(executorId, address);
+      }
+      return address;
+    }
+
+    /** Forgets an address that does not answer, so that the directory is queried again. */
+    public void forget(PeerAddress address) {
+      known.remove(address.executorId(), address);
+    }
   }
 }

@@ -1,7 +1,8 @@
 package io.weft.shuffle.store;
 
 import io.weft.shuffle.store.Checksum.ChecksumException;
-import io.weft.shuffle.store.EncryptedChunkFormat.ChunkName;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

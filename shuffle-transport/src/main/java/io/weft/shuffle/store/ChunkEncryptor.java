@@ -1,6 +1,6 @@
 package io.weft.shuffle.store;
 
-import io.weft.shuffle.store.EncryptedChunkFormat.ChunkName;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.security.GeneralSecurityException;
@@ -8,6 +8,7 @@ import java.security.SecureRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.crypto.Cipher;
+import javax.crypto.spec.GCMParameterSpec;
 
 /**
  * Encrypts the chunks of one incarnation of an executor. Each chunk gets a unique number and each
@@ -73,5 +74,99 @@ public final class ChunkEncryptor {
         .putLong(key.check())
         .putLong(bytes)
         .array();
+  }
+
+  /**
+   * The format of an encrypted chunk. Numbers are little-endian.
+   *
+   * <pre>
+   *   0               4               8               12              16
+   *  +---------------+---------------+---------------+---------------+
+   *  | magic "WFTE"  | version       | salt ...                      |
+   *  +---------------+---------------+---------------+---------------+
+   *  | ... salt                      | number of the chunk N         |
+   *  +---------------+---------------+---------------+---------------+
+   *  | check of the key              | bytes of the chunk L          |
+   *  +---------------+---------------+---------------+---------------+
+   *  | pieces: 64 KiB of the chunk, AES-GCM, and 16 bytes of tag     |
+   *  +---------------------------------------------------------------+
+   * </pre>
+   *
+   * Each incarnation of an executor has its own salt. The key is derived from the salt and Spark's
+   * key. The chunks of an incarnation have different numbers. The nonce of piece P is N (8 bytes)
+   * and P (4 bytes). The tag of each piece also covers the header of 48 bytes and the chunk's
+   * {@link ChunkName}, which is not stored. The last piece may be shorter. An empty chunk has one
+   * empty piece.
+   */
+  public static final class EncryptedChunkFormat {
+    /** Incremented with every change of the layout. */
+    static final int VERSION = 2;
+
+    static final int MAGIC = 0x45544657;
+    static final int HEADER_BYTES = 48;
+    static final int SALT_BYTES = 16;
+    static final int PIECE_BYTES = 64 << 10;
+    static final int TAG_BYTES = 16;
+    static final int ENCRYPTED_PIECE_BYTES = PIECE_BYTES + TAG_BYTES;
+    static final String CIPHER = "AES/GCM/NoPadding";
+
+    /** The most bytes of an extent of an arena. */
+    private static final long MAX_ENCRYPTED_BYTES = Integer.MAX_VALUE - 63L;
+
+    /** The most bytes of a chunk that can be encrypted: its ciphertext must fit into an extent. */
+    public static final long MAX_BYTES = maxBytes();
+
+    private EncryptedChunkFormat() {}
+
+    private static long maxBytes() {
+      long available = MAX_ENCRYPTED_BYTES - HEADER_BYTES;
+      long rest = Math.max(0, available % ENCRYPTED_PIECE_BYTES - TAG_BYTES);
+      return available / ENCRYPTED_PIECE_BYTES * PIECE_BYTES + rest;
+    }
+
+    /**
+     * The bytes of an encrypted chunk.
+     *
+     * @param bytes of the plain chunk, 0 to {@link #MAX_BYTES}; for more the result exceeds an
+     *     extent
+     */
+    public static long encryptedBytes(long bytes) {
+      return HEADER_BYTES + bytes + TAG_BYTES * pieces(bytes);
+    }
+
+    static long pieces(long bytes) {
+      return Math.max(1, (bytes + PIECE_BYTES - 1) / PIECE_BYTES);
+    }
+
+    static GCMParameterSpec nonce(long number, int piece) {
+      byte[] nonce = new byte[Long.BYTES + Integer.BYTES];
+      ByteBuffer.wrap(nonce).order(ByteOrder.LITTLE_ENDIAN).putLong(number).putInt(piece);
+      return new GCMParameterSpec(Byte.SIZE * TAG_BYTES, nonce);
+    }
+
+    /**
+     * The name of a chunk: its map output, partition and position. A chunk that is encrypted under
+     * one name cannot be decrypted under another, so exchanged chunks are detected. The encrypted
+     * bytes do not contain the name; the reader knows which chunk it requested.
+     *
+     * @param shuffleId of the map output
+     * @param mapId of the map output, different for each attempt of a map task
+     * @param partition of the chunk
+     * @param position among the chunks of its partition, from 0
+     */
+    public record ChunkName(int shuffleId, long mapId, int partition, int position) {
+      private static final int BYTES = 3 * Integer.BYTES + Long.BYTES;
+
+      /** The bytes that the authentication tags cover: the components in order, little-endian. */
+      byte[] toBytes() {
+        return ByteBuffer.allocate(BYTES)
+            .order(ByteOrder.LITTLE_ENDIAN)
+            .putInt(shuffleId)
+            .putLong(mapId)
+            .putInt(partition)
+            .putInt(position)
+            .array();
+      }
+    }
   }
 }

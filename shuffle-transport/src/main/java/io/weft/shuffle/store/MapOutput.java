@@ -1,6 +1,7 @@
 package io.weft.shuffle.store;
 
-import io.weft.shuffle.store.EncryptedChunkFormat.ChunkName;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 
 /**
  * The index of one map output: the place of each chunk. Chunks are numbered by partition, and

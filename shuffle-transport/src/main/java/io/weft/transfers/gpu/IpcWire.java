@@ -7,7 +7,7 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.HostEvent;
-import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.transfers.Manifest;
 import io.weft.transfers.Manifest.ManifestEntry;
 import io.weft.transfers.TransferWire;

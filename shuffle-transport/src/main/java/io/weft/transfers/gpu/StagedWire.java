@@ -8,7 +8,7 @@ import io.weft.device.EventTimeoutException;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
-import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;

@@ -8,7 +8,7 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.OpenBlocks;
-import io.weft.shuffle.net.StreamId;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.shuffle.peer.TransportMode;
 import io.weft.shuffle.store.BlockKey;

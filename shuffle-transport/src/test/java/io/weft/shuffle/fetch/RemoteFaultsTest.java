@@ -12,7 +12,7 @@ import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.OpenBlocks;
 import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
-import io.weft.shuffle.net.StreamId;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.TransportMode;

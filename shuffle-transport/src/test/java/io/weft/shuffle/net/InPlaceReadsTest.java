@@ -9,6 +9,7 @@ import io.netty.channel.unix.IntegerUnixChannelOption;
 import io.weft.memory.Memory;
 import io.weft.shuffle.net.BlockClient.SparkConnection;
 import io.weft.shuffle.net.InPlaceReads.LowWaterMark;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.PeerConnection.PendingCall;
 import io.weft.shuffle.net.PeerConnection.StreamReceiver;
 import java.io.IOException;

@@ -3,6 +3,7 @@ package io.weft.shuffle.net;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.ServedStreams.ServedStream;
 import java.time.Duration;
 import java.util.List;

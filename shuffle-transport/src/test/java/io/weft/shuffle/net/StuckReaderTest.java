@@ -15,6 +15,7 @@ import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.net.BlockClient.SparkConnection;
 import io.weft.shuffle.net.OpenBlocks.BlockRange;
 import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.PeerConnection.PendingCall;
 import io.weft.shuffle.net.PeerConnection.StreamReceiver;
 import io.weft.shuffle.peer.ExchangeCounter;

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.OpenBlocks.BlockRange;
 import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
+import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.store.BlockKey;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -2,6 +2,7 @@ package io.weft.shuffle.store;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

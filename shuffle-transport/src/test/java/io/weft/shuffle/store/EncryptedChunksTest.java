@@ -4,7 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.shuffle.store.Checksum.ChecksumException;
-import io.weft.shuffle.store.EncryptedChunkFormat.ChunkName;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

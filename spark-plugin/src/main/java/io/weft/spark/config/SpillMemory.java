@@ -2,7 +2,7 @@ package io.weft.spark.config;
 
 import static io.weft.spark.config.WeftSettings.SPILL_PRIVATE_MEMORY;
 
-import io.weft.memory.PrivateMemory;
+import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.spark.config.Setting.InvalidSettingException;
 import java.util.Optional;
 import java.util.OptionalInt;

@@ -4,6 +4,7 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.ChunkReader;
 import io.weft.shuffle.fetch.FetchInterruptedException;
+import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;

@@ -2,7 +2,7 @@ package io.weft.spark.sql;
 
 import io.weft.shuffle.fetch.FetchListener;
 import io.weft.spark.compat.ScalaInterop;
-import io.weft.spark.shuffle.FetchMetrics;
+import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import java.io.Serializable;
 import java.util.LinkedHashMap;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package io.weft.spark.transfers;
 
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Device;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.PeerDirectory;

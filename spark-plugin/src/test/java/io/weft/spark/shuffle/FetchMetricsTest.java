@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import org.apache.spark.executor.TempShuffleReadMetrics;
 import org.junit.jupiter.api.Test;
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CliqueMember;
+import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Deadline;
 import io.weft.device.Device;
 import io.weft.spark.rendezvous.CliquePair;

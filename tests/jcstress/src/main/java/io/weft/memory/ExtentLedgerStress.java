@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import io.weft.memory.ExtentLedger.Granules;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

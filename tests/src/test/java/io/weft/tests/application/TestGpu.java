@@ -7,7 +7,7 @@ import io.weft.device.Event;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.BounceBuffers;
 import io.weft.device.cuda.CudaDevice;
-import io.weft.device.cuda.CudaMark;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaStream;
