@@ -1,5 +1,7 @@
 package io.weft.tests.architecture;
 
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.assignableTo;
+import static com.tngtech.archunit.core.domain.properties.HasModifiers.Predicates.modifier;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -7,6 +9,7 @@ import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.domain.JavaMember;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.domain.JavaType;
@@ -74,8 +77,9 @@ class ReachTest {
     classes()
         .that(
             DescribedPredicate.describe("are entry points", type -> names.contains(type.getName())))
-        .or()
-        .areAssignableTo("org.apache.spark.sql.catalyst.trees.TreeNode")
+        .or(
+            assignableTo("org.apache.spark.sql.catalyst.trees.TreeNode")
+                .and(DescribedPredicate.not(modifier(JavaModifier.ABSTRACT))))
         .should()
         .bePublic()
         .check(main);
