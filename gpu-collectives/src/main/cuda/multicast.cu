@@ -1,6 +1,6 @@
 /*
  * Blocks that a rank writes once, into the memory of all ranks, between two barriers of peers.cu on
- * the same stream. io.weft.collectives.peer launches these kernels.
+ * the same stream. io.weft.collectives.nccl launches these kernels.
  *
  * Only whole units of 16 bytes at multiples of 16 are written in place, because there is no
  * narrower instruction that works at every address. The bytes before and after them go to a slot of

@@ -1,6 +1,6 @@
 /*
  * Rows that every rank writes straight into the memory of the others: a barrier, the rows, and
- * another barrier, each a separate launch on one stream. io.weft.collectives.peer launches these
+ * another barrier, each a separate launch on one stream. io.weft.collectives.nccl launches these
  * kernels.
  */
 #include "signals.h"

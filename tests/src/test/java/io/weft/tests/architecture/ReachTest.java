@@ -84,7 +84,7 @@ class ReachTest {
         .check(main);
   }
 
-  /** A class that is reached without the list has no business on it. */
+  /** A class that is reached without the list must leave the list. */
   @Test
   void listOfOpenIssuesIsShort() throws IOException {
     JavaClasses main = Modules.mainClasses();
