@@ -9,8 +9,8 @@ import io.weft.device.probe.ProbeOptions;
 import io.weft.examples.terminal.Units;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.store.HostRoot;
+import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.SpillMemory;
-import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
 import io.weft.transfers.gpu.GpuSearch;
 import java.io.IOException;
@@ -131,8 +131,8 @@ public final class DoctorCommand implements Callable<Integer> {
       SparkConf defaults = new SparkConf(false);
       return "up to %s in each executor unless %s says otherwise"
           .formatted(
-              SpillMemory.of(defaults).describe(WeftSettings.segmentBytes(defaults)),
-              WeftSettings.SPILL_PRIVATE_MEMORY.key());
+              SpillMemory.of(defaults).describe(MemorySettings.segmentBytes(defaults)),
+              MemorySettings.SPILL_PRIVATE_MEMORY.key());
     }
 
     /** Describes the part of this machine in a choice that depends on both ends. */
@@ -148,8 +148,8 @@ public final class DoctorCommand implements Callable<Integer> {
     /** Chooses as an executor does with the default settings. */
     private String blocks() {
       long least =
-          WeftSettings.MEMORY_SEGMENT_SIZE.defaultValue()
-              + WeftSettings.MEMORY_MARGIN.defaultValue();
+          MemorySettings.SEGMENT_SIZE.defaultValue()
+              + MemorySettings.MARGIN.defaultValue();
       try {
         HostRoot root = HostRoot.choose(capabilities, folder.orElse(null), localFolders, least);
         return "in %s, up to %s for each executor unless spark.weft.memory.size says otherwise%s%s"

@@ -35,10 +35,10 @@ public final class PathSettings {
     private static final SettingNames SETTINGS =
         new SettingNames(
             Map.of(
-                "memoryBytes", WeftSettings.MEMORY_SIZE.key(),
-                "diskBytes", WeftSettings.SPILL_SIZE.key(),
-                "privateMemory", WeftSettings.SPILL_PRIVATE_MEMORY.key(),
-                "marginBytes", WeftSettings.MEMORY_MARGIN.key(),
+                "memoryBytes", MemorySettings.SIZE.key(),
+                "diskBytes", MemorySettings.SPILL_SIZE.key(),
+                "privateMemory", MemorySettings.SPILL_PRIVATE_MEMORY.key(),
+                "marginBytes", MemorySettings.MARGIN.key(),
                 "diskFolders", "spark.local.dir",
                 "fetchTimeout", WeftSettings.FETCH_TIMEOUT.key(),
                 "maxServedBytes", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT.key(),

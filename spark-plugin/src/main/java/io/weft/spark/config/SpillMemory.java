@@ -1,6 +1,6 @@
 package io.weft.spark.config;
 
-import static io.weft.spark.config.WeftSettings.SPILL_PRIVATE_MEMORY;
+import static io.weft.spark.config.MemorySettings.SPILL_PRIVATE_MEMORY;
 
 import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.spark.config.Setting.InvalidSettingException;
@@ -77,11 +77,11 @@ public final class SpillMemory {
   }
 
   private static long transientBytes(SparkConf conf) {
-    return of(conf).transientBytes(WeftSettings.segmentBytes(conf));
+    return of(conf).transientBytes(MemorySettings.segmentBytes(conf));
   }
 
   private static long chunkBytes(SparkConf conf) {
-    return mostChunkBytes(WeftSettings.segmentBytes(conf));
+    return mostChunkBytes(MemorySettings.segmentBytes(conf));
   }
 
   private static String describe(SparkConf conf, String finding) {

@@ -9,6 +9,7 @@ import io.weft.spark.config.Setting.SettingTypes;
 import io.weft.tensor.codec.CodecKind;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
 
 /**
@@ -100,77 +101,6 @@ public final class WeftSettings {
           APPLICATION,
           "Port on which each executor serves blocks to executors of other hosts. 0 takes any"
               + " free port. A port in use is skipped, as for spark.blockManager.port.");
-
-  /** Budget of shared memory for each executor. */
-  public static final Setting<Long> MEMORY_SIZE =
-      new Setting<>(
-          PREFIX + "memory.size",
-          SettingTypes.bytesOrZero("choose", MIB, 64 * TIB),
-          0L,
-          APPLICATION,
-          "Shared memory that each executor may use for shuffle data. 0 takes a quarter of the"
-              + " shared memory file system, at most 4g. Data beyond this size goes to Spark's"
-              + " local folders.");
-
-  /** Size of a segment of the arena. */
-  public static final Setting<Long> MEMORY_SEGMENT_SIZE =
-      new Setting<>(
-          PREFIX + "memory.segmentSize",
-          SettingTypes.bytes(MIB, GIB),
-          64 * MIB,
-          APPLICATION,
-          "Memory is reserved in segments of this size, which are reused until the executor"
-              + " ends. A row larger than a segment gets a segment of its own.");
-
-  /** The folder of the segments. */
-  public static final Setting<String> MEMORY_FOLDER =
-      new Setting<>(
-          PREFIX + "memory.folder",
-          SettingTypes.absolutePath("empty (choose)"),
-          "",
-          APPLICATION,
-          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the first"
-              + " of Spark's local folders if /dev/shm is absent, read-only or too small.");
-
-  /** Free bytes that Weft leaves on each file system. */
-  public static final Setting<Long> MEMORY_MARGIN =
-      new Setting<>(
-          PREFIX + "memory.margin",
-          SettingTypes.bytes(0, TIB),
-          32 * MIB,
-          APPLICATION,
-          "Bytes that Weft leaves free for other programs on every file system where it"
-              + " reserves memory: shared memory, and the local folders when it spills.");
-
-  /** Budget on disk for each executor. */
-  public static final Setting<Long> SPILL_SIZE =
-      new Setting<>(
-          PREFIX + "spill.size",
-          SettingTypes.bytes(0, 1024 * TIB),
-          TIB,
-          APPLICATION,
-          "Bytes of Spark's local folders that each executor may use for shuffle data beyond"
-              + " its shared memory. With 0 it does not spill, and a task that finds no memory"
-              + " fails.");
-
-  /** Private memory for encrypting and decrypting chunks. */
-  public static final Setting<Long> SPILL_PRIVATE_MEMORY =
-      new Setting<>(
-          PREFIX + "spill.privateMemory",
-          SettingTypes.bytes(2 * MIB, TIB),
-          GIB,
-          APPLICATION,
-          "Private memory of each executor for applications with spark.io.encryption.enabled."
-              + " It is used while shared memory is full, because Spark's local folders then"
-              + " take encrypted data only. Half of it, in whole segments, is retained memory:"
-              + " spilled GPU memory, received arrays and batches of feeds. The rest is"
-              + " transient memory of map tasks and readers, which wait for each other for at"
-              + " most spark.weft.fetch.timeout. It is allocated when needed and freed after a"
-              + " minute without use. No segment is longer than half of this size, and no chunk"
-              + " longer than a sixteenth of a segment: below twice"
-              + " spark.weft.memory.segmentSize, both are shorter. An application"
-              + " does not start if its executors run more tasks at once than there are chunks"
-              + " in the transient part.");
 
   /** The timeout of a fetch without progress. */
   public static final Setting<Duration> FETCH_TIMEOUT =
@@ -438,20 +368,17 @@ public final class WeftSettings {
           APPLICATION,
           "Whether the Spark UI gets a Weft tab, and executors report to the driver for it.");
 
-  private static final List<Setting<?>> ALL =
+  private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(
           ENABLED,
           ROUTE,
           TRANSPORT,
           NCCL_LIBRARY,
           NCCL_ALLOW_UNENCRYPTED,
-          PORT,
-          MEMORY_SIZE,
-          MEMORY_SEGMENT_SIZE,
-          MEMORY_FOLDER,
-          MEMORY_MARGIN,
-          SPILL_SIZE,
-          SPILL_PRIVATE_MEMORY,
+          PORT);
+
+  private static final List<Setting<?>> AFTER_MEMORY =
+      List.of(
           FETCH_TIMEOUT,
           FETCH_REQUEST_SIZE,
           FETCH_MAX_BYTES_IN_FLIGHT,
@@ -478,15 +405,10 @@ public final class WeftSettings {
           DEBUG_DUMP_FOLDER,
           UI_ENABLED);
 
-  private WeftSettings() {}
+  private static final List<Setting<?>> ALL =
+      Stream.of(BEFORE_MEMORY, MemorySettings.all(), AFTER_MEMORY).flatMap(List::stream).toList();
 
-  /** The size of segments, at most all shared memory and half of private memory. */
-  public static long segmentBytes(SparkConf conf) {
-    long segment = MEMORY_SEGMENT_SIZE.get(conf);
-    long memory = MEMORY_SIZE.get(conf) > 0 ? MEMORY_SIZE.get(conf) : segment;
-    long half = isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) / 128 * 64 : segment;
-    return Math.min(segment, Math.min(memory, half));
-  }
+  private WeftSettings() {}
 
   /** Whether Spark encrypts its local folders, so that Weft does as well. */
   public static boolean isDiskEncrypted(SparkConf conf) {

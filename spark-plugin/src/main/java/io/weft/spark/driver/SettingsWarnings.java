@@ -1,9 +1,9 @@
 package io.weft.spark.driver;
 
+import static io.weft.spark.config.MemorySettings.SEGMENT_SIZE;
+import static io.weft.spark.config.MemorySettings.SIZE;
 import static io.weft.spark.config.WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT;
 import static io.weft.spark.config.WeftSettings.FETCH_REQUEST_SIZE;
-import static io.weft.spark.config.WeftSettings.MEMORY_SEGMENT_SIZE;
-import static io.weft.spark.config.WeftSettings.MEMORY_SIZE;
 import static io.weft.spark.config.WeftSettings.NCCL_ALLOW_UNENCRYPTED;
 
 import io.weft.spark.config.PathSettings;
@@ -26,11 +26,11 @@ public final class SettingsWarnings {
   }
 
   private static void onWeft(SparkConf conf, List<String> remarks) {
-    long memory = MEMORY_SIZE.get(conf);
-    if (memory > 0 && memory < MEMORY_SEGMENT_SIZE.get(conf)) {
+    long memory = SIZE.get(conf);
+    if (memory > 0 && memory < SEGMENT_SIZE.get(conf)) {
       remarks.add(
           "%s is below %s: segments are made that small"
-              .formatted(MEMORY_SIZE, MEMORY_SEGMENT_SIZE));
+              .formatted(SIZE, SEGMENT_SIZE));
     }
     if (FETCH_MAX_BYTES_IN_FLIGHT.get(conf) < FETCH_REQUEST_SIZE.get(conf)) {
       remarks.add(

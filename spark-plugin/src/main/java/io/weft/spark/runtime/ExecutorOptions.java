@@ -1,11 +1,12 @@
 package io.weft.spark.runtime;
 
-import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
 import io.weft.shuffle.ExchangeOptions.TrafficOptions;
+import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.store.EncryptionKey;
+import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.PathSettings.OptionNames;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
@@ -64,15 +65,15 @@ final class ExecutorOptions {
   }
 
   private MemoryOptions memory() {
-    String folder = WeftSettings.MEMORY_FOLDER.get(conf);
-    long memory = WeftSettings.MEMORY_SIZE.get(conf);
+    String folder = MemorySettings.FOLDER.get(conf);
+    long memory = MemorySettings.SIZE.get(conf);
     return new MemoryOptions(
         folder.isEmpty() ? Optional.empty() : Optional.of(Path.of(folder)),
         Arrays.stream(env.blockManager().diskBlockManager().localDirs()).map(File::toPath).toList(),
-        WeftSettings.segmentBytes(conf),
+        MemorySettings.segmentBytes(conf),
         memory,
-        WeftSettings.SPILL_SIZE.get(conf),
-        WeftSettings.MEMORY_MARGIN.get(conf),
+        MemorySettings.SPILL_SIZE.get(conf),
+        MemorySettings.MARGIN.get(conf),
         encryption());
   }
 

@@ -5,6 +5,7 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowSerializer;
 import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.runtime.LentFolders;
@@ -54,7 +55,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
     this.eligibility = new Eligibility(conf);
-    this.sizes = new ChunkSizes(WeftSettings.segmentBytes(conf));
+    this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
     this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
   }
 

@@ -64,7 +64,7 @@ class SpillMemoryTest {
   @Test
   void littleMemoryMakesShortSegmentsAndShortChunks() {
     SparkConf conf = encrypted("local[16]").set("spark.weft.spill.privateMemory", "2m");
-    assertThat(WeftSettings.segmentBytes(conf)).isEqualTo(1 << 20);
+    assertThat(MemorySettings.segmentBytes(conf)).isEqualTo(1 << 20);
     SpillMemory.check(conf);
     assertThatThrownBy(() -> SpillMemory.check(conf.set("spark.master", "local[17]")))
         .hasMessageContaining("a chunk has up to 65536 bytes");

@@ -83,7 +83,7 @@ class WeftSettingsTest {
             .set("spark.weft.batch.rows", " 100 ");
     assertThat(WeftSettings.ENABLED.get(conf)).isFalse();
     assertThat(WeftSettings.TRANSPORT.get(conf)).isEqualTo(TransportMode.TCP);
-    assertThat(WeftSettings.MEMORY_SIZE.get(conf)).isEqualTo(3L << 30);
+    assertThat(MemorySettings.SIZE.get(conf)).isEqualTo(3L << 30);
     assertThat(WeftSettings.FETCH_TIMEOUT.get(conf)).isEqualTo(Duration.ofMillis(1500));
     assertThat(WeftSettings.BATCH_ROWS.get(conf)).isEqualTo(100);
   }
