@@ -5,7 +5,7 @@
 #include "kernel.h"
 
 /* Columns of one launch; tables with more columns take several launches. */
-#define MOST_COLUMNS 64
+#define MAX_COLUMNS 64
 
 enum { BOOLEAN = 1, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, DECIMAL64, DECIMAL128,
        STRING, BINARY, TENSOR };

@@ -8,7 +8,7 @@ struct hash_arguments {
   int32_t seed;       /* used in the first launch. */
   int32_t is_first;   /* else the hashes contain the columns before. */
   int32_t partitions; /* in the last launch, to turn hashes into partitions; else 0. */
-  struct column column[MOST_COLUMNS];
+  struct column column[MAX_COLUMNS];
 };
 
 INLINE uint32_t rotate(uint32_t value, int bits) { return value << bits | value >> (32 - bits); }

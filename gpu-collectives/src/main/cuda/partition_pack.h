@@ -35,7 +35,7 @@ INLINE struct target target_of(const struct packing *packing, int64_t column, in
 struct clear_arguments {
   struct packing to;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* offsets: the bytes of strings of each partition. */
+  struct column column[MAX_COLUMNS]; /* offsets: the bytes of strings of each partition. */
 };
 
 /* Clears from start + bytes to the end of the section, by the lanes of a warp. */
@@ -77,7 +77,7 @@ struct validity_arguments {
   uint64_t sorted_order;
   int64_t rows;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* all with validity. */
+  struct column column[MAX_COLUMNS]; /* all with validity. */
 };
 
 /*
@@ -112,7 +112,7 @@ struct values_arguments {
   uint64_t positions; /* of each row in sorted order. */
   int64_t rows;
   int64_t columns;
-  struct column column[MOST_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes. */
+  struct column column[MAX_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes. */
 };
 
 /* Reads rows in their order; the second-level cache gathers the scattered writes. */
@@ -203,11 +203,11 @@ INLINE int64_t row_of_byte(const uint32_t *sums, int64_t rows, int64_t byte) {
 }
 
 /* Rows that are tried one by one before a binary search. */
-#define MOST_STEPS 8
+#define MAX_STEPS 8
 
 /* Equals row_of_byte, but fast if the result is the given row or one of the next few. */
 INLINE int64_t row_from(const uint32_t *sums, int64_t rows, int64_t row, int64_t byte) {
-  for (int step = 0; step < MOST_STEPS; step++, row++) {
+  for (int step = 0; step < MAX_STEPS; step++, row++) {
     if (sums[row + 1] > byte) {
       return row;
     }

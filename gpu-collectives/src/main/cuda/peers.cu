@@ -10,11 +10,11 @@ struct report {
   uint32_t stop;               /* the host has given up. */
   uint32_t stopped;            /* a barrier ended for that reason. */
   uint32_t entry;              /* one more than the number of an update that is out of range. */
-  uint32_t silent[MOST_RANKS]; /* 1 for a rank that did not arrive in time. */
+  uint32_t silent[MAX_RANKS]; /* 1 for a rank that did not arrive in time. */
 };
 
 struct barrier_arguments {
-  uint64_t signals[MOST_RANKS]; /* of all ranks, as mapped here. */
+  uint64_t signals[MAX_RANKS]; /* of all ranks, as mapped here. */
   uint64_t report;
   int64_t timeout; /* nanoseconds. */
   int32_t rank;
@@ -57,8 +57,8 @@ KERNEL(weft_peer_barrier, barrier_arguments, 32) {
 }
 
 struct write_arguments {
-  uint64_t receive[MOST_RANKS]; /* of all ranks, as mapped here. */
-  int64_t rows[MOST_RANKS];     /* how many fit there. */
+  uint64_t receive[MAX_RANKS]; /* of all ranks, as mapped here. */
+  int64_t rows[MAX_RANKS];     /* how many fit there. */
   uint64_t send;
   int64_t send_rows;
   uint64_t table; /* of each update: first row here, rows, first row there; 8 bytes each. */

@@ -4,14 +4,14 @@
 
 #include "system.h"
 
-#define MOST_RANKS 16
+#define MAX_RANKS 16
 
 /* The first words beside a rank's memory; all of them start as zero. */
 struct signals {
-  uint32_t arrived[MOST_RANKS]; /* how many barriers each rank has reached, as seen here. */
+  uint32_t arrived[MAX_RANKS]; /* how many barriers each rank has reached, as seen here. */
   uint32_t barriers;            /* how many barriers this rank has passed. */
   uint32_t failed;              /* a barrier failed: nothing is written any more. */
-  uint32_t gone[MOST_RANKS];    /* ranks that write here no more. */
+  uint32_t gone[MAX_RANKS];    /* ranks that write here no more. */
 };
 
 #endif

@@ -27,9 +27,9 @@
 #define WEFT_DOUBLE_DEVICES DEVICES
 #endif
 #define GRANULARITY ((size_t)2 << 20)
-#define MOST_IMPORTERS 64
+#define MAX_IMPORTERS 64
 #define DEVICE_BYTES ((size_t)2 << 30)
-#define MOST_TEXT 8192
+#define MAX_TEXT 8192
 
 enum {
   SUCCESS = 0,
@@ -61,7 +61,7 @@ struct multicast;
 
 /* Stored after the bytes of plain device memory, for all processes that map it. */
 struct importers {
-  int pids[MOST_IMPORTERS];
+  int pids[MAX_IMPORTERS];
 };
 
 /* Memory of cuMemCreate: exists as long as its handle or a mapping. */
@@ -150,15 +150,15 @@ static int peer_access[DEVICES][DEVICES];
 static int pageable_copies;
 static int host_copies;
 static int violations;
-static char violation_text[MOST_TEXT];
+static char violation_text[MAX_TEXT];
 static __thread struct context *current;
 
 /* Set on the thread of a stream. */
 static __thread int running_device = -1;
 
-#define MOST_COUNTS 32
+#define MAX_COUNTS 32
 
-static struct { const char *kind; int live; } counts[MOST_COUNTS];
+static struct { const char *kind; int live; } counts[MAX_COUNTS];
 
 /* ---- functions for tests and the other double ---- */
 
@@ -172,7 +172,7 @@ void double_violation(const char *format, ...) {
   pthread_mutex_lock(&own);
   violations++;
   size_t length = strlen(violation_text);
-  snprintf(violation_text + length, MOST_TEXT - length, "%s\n", line);
+  snprintf(violation_text + length, MAX_TEXT - length, "%s\n", line);
   pthread_mutex_unlock(&own);
 }
 
@@ -187,7 +187,7 @@ int cudaDoubleViolations(char *text, int size) {
 void double_count(const char *kind, int delta) {
   static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&own);
-  for (int i = 0; i < MOST_COUNTS; i++) {
+  for (int i = 0; i < MAX_COUNTS; i++) {
     if (counts[i].kind == NULL || strcmp(counts[i].kind, kind) == 0) {
       counts[i].kind = kind;
       counts[i].live += delta;
@@ -201,7 +201,7 @@ void double_count(const char *kind, int delta) {
 int cudaDoubleLive(char *text, int size) {
   int sum = 0;
   text[0] = 0;
-  for (int i = 0; i < MOST_COUNTS && counts[i].kind != NULL; i++) {
+  for (int i = 0; i < MAX_COUNTS && counts[i].kind != NULL; i++) {
     if (counts[i].live != 0) {
       size_t length = strlen(text);
       snprintf(text + length, size - length, "%s: %d\n", counts[i].kind, counts[i].live);
@@ -817,7 +817,7 @@ static struct allocation **place_of(const void *start) {
 
 /* Returns a living process that maps the memory, or 0. */
 static int living_importer(struct allocation *allocation) {
-  for (int i = 0; i < MOST_IMPORTERS; i++) {
+  for (int i = 0; i < MAX_IMPORTERS; i++) {
     int pid = allocation->importers->pids[i];
     if (pid != 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
       return pid;
@@ -942,7 +942,7 @@ CUresult cuIpcGetMemHandle(struct ipc_handle *handle, void *pointer) {
 }
 
 static void note_importer(struct importers *importers, int from, int to) {
-  for (int i = 0; i < MOST_IMPORTERS; i++) {
+  for (int i = 0; i < MAX_IMPORTERS; i++) {
     int expected = from;
     if (__atomic_compare_exchange_n(&importers->pids[i], &expected, to, 0, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST)) {

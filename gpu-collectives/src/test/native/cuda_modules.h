@@ -7,11 +7,11 @@
 
 #include <ucontext.h>
 
-#define MOST_KERNELS 64
-#define MOST_THREADS 1024
-#define MOST_ARGUMENT_BYTES 4096
+#define MAX_KERNELS 64
+#define MAX_THREADS 1024
+#define MAX_ARGUMENT_BYTES 4096
 #define FIBER_BYTES ((size_t)64 << 10)
-#define MOST_FREED 4096
+#define MAX_FREED 4096
 
 enum { INVALID_IMAGE = 200, INVALID_PTX = 218, UNSUPPORTED_PTX_VERSION = 222, NOT_FOUND = 500 };
 
@@ -32,11 +32,11 @@ struct function {
 struct module {
   struct context *context;
   int count;
-  struct function functions[MOST_KERNELS];
+  struct function functions[MAX_KERNELS];
   struct module *next;
 };
 
-static struct compiled compiled_kernels[MOST_KERNELS];
+static struct compiled compiled_kernels[MAX_KERNELS];
 static int compiled_count;
 static struct module *modules;
 static int launches;
@@ -44,17 +44,17 @@ static char held_kernel[64];
 static int held_kernel_device;
 
 /* Freed memory whose addresses are not allocated again; the oldest entry is overwritten first. */
-static struct double_range freed[MOST_FREED];
+static struct double_range freed[MAX_FREED];
 static int freed_next;
 
 static void note_freed(const void *start, size_t bytes) {
   freed[freed_next] = (struct double_range){start, bytes};
-  freed_next = (freed_next + 1) % MOST_FREED;
+  freed_next = (freed_next + 1) % MAX_FREED;
 }
 
 void double_add_kernel(const char *name, int argument_bytes, int most_threads,
                        void (*run)(const void *)) {
-  if (compiled_count == MOST_KERNELS || argument_bytes > MOST_ARGUMENT_BYTES) {
+  if (compiled_count == MAX_KERNELS || argument_bytes > MAX_ARGUMENT_BYTES) {
     give_up("the CUDA double has too many kernels, or one with too large arguments");
   }
   compiled_kernels[compiled_count++] =
@@ -80,11 +80,11 @@ __thread struct double_place double_here;
 /* The threads of a block; they run on the thread of a stream. */
 static __thread struct {
   ucontext_t scheduler;
-  ucontext_t fibers[MOST_THREADS];
-  int is_done[MOST_THREADS];
-  int is_unsettled[MOST_THREADS]; /* multicast writes that other addresses may not show yet */
+  ucontext_t fibers[MAX_THREADS];
+  int is_done[MAX_THREADS];
+  int is_unsettled[MAX_THREADS]; /* multicast writes that other addresses may not show yet */
   char *stacks;
-  uint32_t values[MOST_THREADS];
+  uint32_t values[MAX_THREADS];
   void (*run)(const void *);
   const void *argument;
 } block;
@@ -171,7 +171,7 @@ struct launch {
   struct compiled *kernel;
   int blocks;
   int threads;
-  char argument[MOST_ARGUMENT_BYTES];
+  char argument[MAX_ARGUMENT_BYTES];
 };
 
 static void begin(struct compiled *kernel) {
@@ -275,7 +275,7 @@ CUresult cuModuleLoadDataEx(struct module **out, const char *image, int count, c
     struct module *module = calloc(1, sizeof *module);
     module->context = current;
     const char *at = image;
-    while ((at = strstr(at, ".entry ")) != NULL && module->count < MOST_KERNELS) {
+    while ((at = strstr(at, ".entry ")) != NULL && module->count < MAX_KERNELS) {
       at = read_entry(module, at + strlen(".entry "));
     }
     module->next = modules;
@@ -380,7 +380,7 @@ static CUresult check_launch(struct function *function, unsigned blocks, unsigne
 }
 
 static int is_freed(const char *at) {
-  for (int i = 0; i < MOST_FREED; i++) {
+  for (int i = 0; i < MAX_FREED; i++) {
     const char *start = freed[i].start;
     if (start != NULL && at >= start && at < start + freed[i].bytes) {
       return 1;

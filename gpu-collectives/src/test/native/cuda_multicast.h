@@ -14,7 +14,7 @@
 #endif
 
 #define MULTICAST_GRANULARITY (2 * GRANULARITY)
-#define MOST_BINDINGS 4
+#define MAX_BINDINGS 4
 
 /* Memory of one device; other processes open it through its owner's file. */
 struct binding {
@@ -33,7 +33,7 @@ struct team {
   int devices;
   size_t bytes;
   atomic_uint added; /* a bit for each device */
-  struct binding bindings[DEVICES][MOST_BINDINGS];
+  struct binding bindings[DEVICES][MAX_BINDINGS];
 };
 
 struct multicast_properties {
@@ -57,8 +57,8 @@ struct multicast {
   int file;
   struct team *team;
   int references;
-  struct view views[DEVICES][MOST_BINDINGS];
-  struct physical *bound[DEVICES][MOST_BINDINGS]; /* bound by this process */
+  struct view views[DEVICES][MAX_BINDINGS];
+  struct physical *bound[DEVICES][MAX_BINDINGS]; /* bound by this process */
   struct multicast *next;
 };
 
@@ -216,7 +216,7 @@ static CUresult bind_locked(struct multicast *multicast, size_t offset, struct a
                             const char *start, size_t bytes) {
   struct binding *bindings = multicast->team->bindings[found->device];
   int place = -1;
-  for (int i = 0; i < MOST_BINDINGS; i++) {
+  for (int i = 0; i < MAX_BINDINGS; i++) {
     if (!atomic_load(&bindings[i].bound)) {
       place = place < 0 ? i : place;
     } else if (offset < bindings[i].offset + bindings[i].bytes &&
@@ -282,7 +282,7 @@ MULTICAST_API CUresult cuMulticastUnbind(struct multicast *multicast, int device
     pthread_mutex_unlock(&lock);
     return ILLEGAL_STATE;
   }
-  for (int i = 0; result == SUCCESS && i < MOST_BINDINGS; i++) {
+  for (int i = 0; result == SUCCESS && i < MAX_BINDINGS; i++) {
     struct binding *each = &multicast->team->bindings[device][i];
     if (multicast->bound[device][i] != NULL && each->offset == offset && each->bytes == bytes) {
       unbind_locked(multicast, device, i);
@@ -301,7 +301,7 @@ MULTICAST_API CUresult cuMulticastUnbind(struct multicast *multicast, int device
 /* Notes unmapped memory to which kernels of other processes may still write. */
 static void note_unmapped(const struct physical *physical) {
   for (struct multicast *each = multicasts; each != NULL; each = each->next) {
-    for (int i = 0; i < MOST_BINDINGS; i++) {
+    for (int i = 0; i < MAX_BINDINGS; i++) {
       if (each->bound[physical->device][i] == physical) {
         double_violation("cuMemUnmap of %zu bytes that are bound to a multicast object",
                          physical->bytes);
@@ -372,7 +372,7 @@ static void release_multicast_locked(struct multicast *multicast) {
     return;
   }
   for (int device = 0; device < DEVICES; device++) {
-    for (int i = 0; i < MOST_BINDINGS; i++) {
+    for (int i = 0; i < MAX_BINDINGS; i++) {
       if (multicast->bound[device][i] != NULL) {
         double_violation("a multicast object ends while device %d has memory bound to it", device);
         unbind_locked(multicast, device, i);

@@ -41,7 +41,7 @@ static char *view_of(struct multicast *multicast, int device, int place) {
 
 static void store_to_device(struct multicast *multicast, int device, size_t at, const void *value,
                             int bytes, const char *kernel) {
-  for (int i = 0; i < MOST_BINDINGS; i++) {
+  for (int i = 0; i < MAX_BINDINGS; i++) {
     struct binding *each = &multicast->team->bindings[device][i];
     if (atomic_load(&each->bound) && at >= each->offset && at < each->offset + each->bytes) {
       char *view = view_of(multicast, device, i);

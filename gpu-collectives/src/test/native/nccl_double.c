@@ -23,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_RANKS 16
+#define MAX_RANKS 16
 #define SLOT_BYTES 32768
-#define MOST_TASKS (DOUBLE_MOST_RANGES / 2)
+#define MAX_TASKS (DOUBLE_MOST_RANGES / 2)
 
 #ifdef WEFT_DOUBLE_OLD
 #define VERSION 21212
@@ -78,18 +78,18 @@ struct slot {
 struct clique {
   int ready;
   pthread_mutex_t lock;
-  int bells[MOST_RANKS];
+  int bells[MAX_RANKS];
   int joined;
-  int gone[MOST_RANKS];
-  long gpu[MOST_RANKS]; /* 0 until the rank has joined. */
-  int registered[MOST_RANKS];
-  size_t window_bytes[MOST_RANKS];
-  int splits[MOST_RANKS];
-  int color[2][MOST_RANKS]; /* of even and odd splits, as a rank may be one ahead. */
-  int key[2][MOST_RANKS];
-  int shrinks[MOST_RANKS];
-  unsigned excluded[MOST_RANKS];
-  struct slot slots[MOST_RANKS][MOST_RANKS];
+  int gone[MAX_RANKS];
+  long gpu[MAX_RANKS]; /* 0 until the rank has joined. */
+  int registered[MAX_RANKS];
+  size_t window_bytes[MAX_RANKS];
+  int splits[MAX_RANKS];
+  int color[2][MAX_RANKS]; /* of even and odd splits, as a rank may be one ahead. */
+  int key[2][MAX_RANKS];
+  int shrinks[MAX_RANKS];
+  unsigned excluded[MAX_RANKS];
+  struct slot slots[MAX_RANKS][MAX_RANKS];
 };
 
 struct comm {
@@ -143,7 +143,7 @@ struct batch {
   int count;
   int fault;
   int hangs;
-  struct task tasks[MOST_TASKS];
+  struct task tasks[MAX_TASKS];
 };
 
 struct transfer {
@@ -210,7 +210,7 @@ static void ring(struct clique *clique, int rank) {
 }
 
 static void ring_all(struct clique *clique) {
-  for (int rank = 0; rank < MOST_RANKS; rank++) {
+  for (int rank = 0; rank < MAX_RANKS; rank++) {
     ring(clique, rank);
   }
 }
@@ -375,7 +375,7 @@ ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId 
     return ncclInvalidArgument;
   }
   int device = double_current_device();
-  if (device < 0 || nranks < 1 || nranks > MOST_RANKS || rank < 0 || rank >= nranks) {
+  if (device < 0 || nranks < 1 || nranks > MAX_RANKS || rank < 0 || rank >= nranks) {
     double_violation("rank %d of %d on device %d", rank, nranks, device);
     return ncclInvalidArgument;
   }
@@ -870,7 +870,7 @@ static int move(struct comm *comm, struct transfer *transfers, int count) {
   take(comm->clique);
   int left = count;
   while (left > 0 && !comm->aborted && !comm->stopped) {
-    char busy[2][MOST_RANKS] = {{0}};
+    char busy[2][MAX_RANKS] = {{0}};
     int progress = 0;
     left = 0;
     for (int i = 0; i < count; i++) {
@@ -943,7 +943,7 @@ static struct transfer transfer(int peer, int is_send, int tag, const void *data
 static int reduce_to(struct comm *comm, const struct task *task, int root, const char *own,
                      size_t count, char *result, int tag) {
   size_t bytes = count * bytes_of(task->type);
-  struct transfer transfers[MOST_RANKS];
+  struct transfer transfers[MAX_RANKS];
   if (comm->rank != root) {
     transfers[0] = transfer(root, 1, tag, own, bytes);
     return move(comm, transfers, 1);
@@ -969,7 +969,7 @@ static int reduce_to(struct comm *comm, const struct task *task, int root, const
 
 static int broadcast(struct comm *comm, int root, const char *from, char *to, size_t bytes,
                      int tag) {
-  struct transfer transfers[MOST_RANKS];
+  struct transfer transfers[MAX_RANKS];
   int n = 0;
   if (comm->rank != root) {
     transfers[n++] = transfer(root, 0, tag, to, bytes);
@@ -986,7 +986,7 @@ static int broadcast(struct comm *comm, int root, const char *from, char *to, si
 
 static int all_gather(struct comm *comm, const struct task *task, int tag) {
   size_t bytes = task->count * bytes_of(task->type);
-  struct transfer transfers[2 * MOST_RANKS];
+  struct transfer transfers[2 * MAX_RANKS];
   int n = 0;
   memmove(task->receive + comm->rank * bytes, task->send, bytes);
   for (int rank = 0; rank < comm->nranks; rank++) {
@@ -1178,8 +1178,8 @@ static ncclResult_t add(struct comm *comm, void *stream, struct task task, const
     group->comm = comm;
     group->stream = stream;
   }
-  if (group->count == MOST_TASKS) {
-    double_violation("the double takes %d operations in a group", MOST_TASKS);
+  if (group->count == MAX_TASKS) {
+    double_violation("the double takes %d operations in a group", MAX_TASKS);
     return ncclInvalidArgument;
   }
   group->tasks[group->count++] = task;

@@ -19,7 +19,7 @@
 #define PER_THREAD ((void *)2)
 #define NOT_READY 600
 #define ALIGNMENT 64
-#define MOST_POLLS 600000
+#define MAX_POLLS 600000
 
 enum { UINT8 = 5, BOOL8 = 11, STRING = 23, LIST = 24, STRUCT = 28, TYPES = 29 };
 
@@ -114,7 +114,7 @@ static void enter(const char *caller) {
 static void rest(const char *caller) {
   __atomic_add_fetch(&resting, 1, __ATOMIC_SEQ_CST);
   int result = cuStreamQuery(PER_THREAD);
-  for (int polls = 0; result == NOT_READY && polls < MOST_POLLS; polls++) {
+  for (int polls = 0; result == NOT_READY && polls < MAX_POLLS; polls++) {
     usleep(100);
     result = cuStreamQuery(PER_THREAD);
   }

@@ -14,7 +14,7 @@ import java.util.Objects;
  */
 public final class TensorType implements Serializable {
   /** The most dimensions. */
-  public static final int MOST_DIMENSIONS = 32;
+  public static final int MAX_DIMENSIONS = 32;
 
   private static final long serialVersionUID = 1;
   private static final int CACHED = 1024;
@@ -35,7 +35,7 @@ public final class TensorType implements Serializable {
   /**
    * Returns the type with this element type and shape.
    *
-   * @param shape sizes, each zero or more, at most {@value #MOST_DIMENSIONS}; none for one element
+   * @param shape sizes, each zero or more, at most {@value #MAX_DIMENSIONS}; none for one element
    * @throws IllegalArgumentException when a size is negative, there are too many, or the bytes of
    *     all elements do not fit into a long
    */
@@ -52,9 +52,9 @@ public final class TensorType implements Serializable {
 
   private static long elements(DataType dtype, long[] shape) {
     Objects.requireNonNull(dtype, "dtype");
-    if (shape.length > MOST_DIMENSIONS) {
+    if (shape.length > MAX_DIMENSIONS) {
       throw new IllegalArgumentException(
-          "a tensor of " + shape.length + " dimensions; the most is " + MOST_DIMENSIONS);
+          "a tensor of " + shape.length + " dimensions; the maximum is " + MAX_DIMENSIONS);
     }
     boolean none = false;
     for (long size : shape) {

@@ -24,7 +24,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private static final long STEP_BYTES = 1L << 20;
 
   /** The largest extent of an arena. */
-  private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
+  private static final long MAX_BYTES = Integer.MAX_VALUE - 63L;
 
   private final SharedArena arena;
   private final TreeMap<Long, Deque<Extent>> idle = new TreeMap<>();
@@ -49,10 +49,10 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
    */
   @Override
   public TransferBuffer take(long bytes) throws IOException {
-    if (bytes < 1 || bytes > MOST_BYTES) {
+    if (bytes < 1 || bytes > MAX_BYTES) {
       throw new IOException(
           "an array in host memory has 1 to %d bytes, not %d; send it in parts"
-              .formatted(MOST_BYTES, bytes));
+              .formatted(MAX_BYTES, bytes));
     }
     long size = rounded(bytes);
     Extent extent = idle(size);
@@ -90,7 +90,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
 
   private static long rounded(long bytes) {
     if (bytes > STEP_BYTES) {
-      return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, MOST_BYTES);
+      return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, MAX_BYTES);
     }
     long power = Long.highestOneBit(Math.max(1, bytes));
     return Math.max(LEAST_BYTES, power < bytes ? 2 * power : power);

@@ -38,7 +38,7 @@ final class FaultyConnection implements Runnable {
   private static final int FRAME_BYTES = 44;
   private static final int LENGTH_AT = 32;
   private static final int SUM_BYTES = 4;
-  private static final int MOST_PAUSE_MILLIS = 8;
+  private static final int MAX_PAUSE_MILLIS = 8;
 
   private final FaultyArrayNetwork network;
   private final SplittableRandom random;
@@ -163,7 +163,7 @@ final class FaultyConnection implements Runnable {
   }
 
   private int pauseMillis() {
-    return 1 + random.nextInt(MOST_PAUSE_MILLIS);
+    return 1 + random.nextInt(MAX_PAUSE_MILLIS);
   }
 
   /** Sends the next frame first, if it comes soon. */

@@ -30,7 +30,7 @@ final class GpuCopies {
   private static final Duration TIMEOUT = Duration.ofMinutes(1);
   private static final long[] SIZES = {64L << 10, 1L << 20, 64L << 20};
   private static final long BYTES_OF_A_RUN = 1L << 30;
-  private static final int MOST_COPIES = 2000;
+  private static final int MAX_COPIES = 2000;
   private static final int RUNS = 5;
 
   private final CudaLane lane;
@@ -107,7 +107,7 @@ final class GpuCopies {
   }
 
   private void measure(String copy, long bytes, LongConsumer enqueue) {
-    int count = (int) Math.max(1, Math.min(MOST_COPIES, BYTES_OF_A_RUN / bytes));
+    int count = (int) Math.max(1, Math.min(MAX_COPIES, BYTES_OF_A_RUN / bytes));
     double[] runs = new double[RUNS];
     run(bytes, 1, enqueue);
     for (int i = 0; i < RUNS; i++) {

@@ -16,7 +16,7 @@ final class LossChart {
   private static final int TOP = 86;
   private static final int BOTTOM = 50;
   private static final int MARKS = 5;
-  private static final int MOST_POINTS = 400;
+  private static final int MAX_POINTS = 400;
   private static final String INK = "#1f2933";
   private static final String QUIET = "#66727f";
   private static final String GRID = "#e4e8ec";
@@ -77,7 +77,7 @@ final class LossChart {
 
   /** Draws a curve. A point is the mean of all steps since the point before it. */
   private void draw(Svg svg, NavigableMap<Long, Double> curve, String color) {
-    int each = (curve.size() + MOST_POINTS - 1) / MOST_POINTS;
+    int each = (curve.size() + MAX_POINTS - 1) / MAX_POINTS;
     List<double[]> points = new ArrayList<>();
     double sum = 0;
     int count = 0;

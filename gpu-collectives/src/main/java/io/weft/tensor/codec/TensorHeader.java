@@ -69,7 +69,7 @@ public record TensorHeader(CodecKind kind, TensorType type, int scaleExponent) {
     check(available >= SHAPE, available + " bytes are not a header");
     check(Memory.getInt(address) == MAGIC, "it is of another format or version");
     int rank = Memory.getByte(address + RANK) & 0xff;
-    check(rank <= TensorType.MOST_DIMENSIONS, "it has " + rank + " dimensions");
+    check(rank <= TensorType.MAX_DIMENSIONS, "it has " + rank + " dimensions");
     check(available >= SHAPE + (long) Long.BYTES * rank, "its header is truncated");
     check(
         Memory.getByte(address + ZERO) == 0 && Memory.getInt(address + ZEROS) == 0,

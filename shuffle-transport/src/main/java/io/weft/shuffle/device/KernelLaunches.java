@@ -12,7 +12,7 @@ final class KernelLaunches {
   static final int WARP = 32;
 
   private static final int THREADS = 256;
-  private static final int MOST_BLOCKS = 1 << 13;
+  private static final int MAX_BLOCKS = 1 << 13;
 
   private KernelLaunches() {}
 
@@ -22,7 +22,7 @@ final class KernelLaunches {
    */
   static void forEach(CudaStream stream, CudaKernel kernel, long items, KernelArguments arguments) {
     if (items > 0) {
-      long blocks = Math.min((items + THREADS - 1) / THREADS, MOST_BLOCKS);
+      long blocks = Math.min((items + THREADS - 1) / THREADS, MAX_BLOCKS);
       kernel.launch(stream, (int) blocks, THREADS, arguments);
     }
   }

@@ -220,7 +220,7 @@ public final class TableLayout {
   static final class TableLayoutCodec {
     private static final byte VERSION = 1;
     private static final int HEAD_BYTES = 1 + 4 + 4;
-    private static final int MAX_COLUMN_BYTES = 2 + 2 + TensorType.MOST_DIMENSIONS * Long.BYTES;
+    private static final int MAX_COLUMN_BYTES = 2 + 2 + TensorType.MAX_DIMENSIONS * Long.BYTES;
     private static final int LEAST_COLUMN_BYTES = 2;
 
     private TableLayoutCodec() {}
@@ -299,7 +299,7 @@ public final class TableLayout {
     private static TensorType tensor(ByteBuffer in) {
       DataType dtype = dtype(in.get());
       int rank = in.get();
-      if (rank < 0 || rank > TensorType.MOST_DIMENSIONS) {
+      if (rank < 0 || rank > TensorType.MAX_DIMENSIONS) {
         throw new IllegalArgumentException("rows of " + rank + " dimensions");
       }
       long[] shape = new long[rank];

@@ -118,7 +118,7 @@ public final class BatchRows {
    */
   static final class ArrayCopy {
     /** Maximum length of a byte array in the JVM, with a margin. */
-    private static final long MOST_BYTES = Integer.MAX_VALUE - 15;
+    private static final long MAX_BYTES = Integer.MAX_VALUE - 15;
 
     private final UnsafeArrayData array = new UnsafeArrayData();
     private final int width;
@@ -141,7 +141,7 @@ public final class BatchRows {
       int header = UnsafeArrayData.calculateHeaderPortionInBytes(count);
       long length = (long) width * count;
       long size = header + ((length + 7) & -8L);
-      if (size > MOST_BYTES) {
+      if (size > MAX_BYTES) {
         throw new IllegalArgumentException(
             "An array of " + count + " elements of " + width + " bytes is too long for a row");
       }
@@ -160,7 +160,7 @@ public final class BatchRows {
 
     private void reserve(int size) {
       if (bytes.length < size) {
-        bytes = new byte[(int) Math.min(MOST_BYTES, Math.max(64L, 2L * size))];
+        bytes = new byte[(int) Math.min(MAX_BYTES, Math.max(64L, 2L * size))];
       }
     }
   }

@@ -40,7 +40,7 @@ public final class TensorMetadata {
   }
 
   private static void check(long... shape) {
-    boolean valid = shape.length > 0 && shape.length < TensorType.MOST_DIMENSIONS;
+    boolean valid = shape.length > 0 && shape.length < TensorType.MAX_DIMENSIONS;
     long elements = 1;
     for (int i = 0; valid && i < shape.length; i++) {
       valid = shape[i] >= 1 || (i == 0 && shape[i] == -1);
@@ -51,7 +51,7 @@ public final class TensorMetadata {
       throw new IllegalArgumentException(
           ("a tensor column has 1 to %d dimensions, each 1 or more, the first also -1, and below"
                   + " 2^31 elements; not %s")
-              .formatted(TensorType.MOST_DIMENSIONS - 1, Arrays.toString(shape)));
+              .formatted(TensorType.MAX_DIMENSIONS - 1, Arrays.toString(shape)));
     }
   }
 

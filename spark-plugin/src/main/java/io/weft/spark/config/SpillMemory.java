@@ -21,7 +21,7 @@ public final class SpillMemory {
 
   private static final int MANY_TASKS = 32;
   private static final long LEAST_CHUNK = 4L << 10;
-  private static final long MOST_CHUNK = 4L << 20;
+  private static final long MAX_CHUNK = 4L << 20;
 
   /** Minimum number of chunks in a segment. With fewer, open chunks would waste whole segments. */
   private static final long CHUNKS_PER_SEGMENT = 16;
@@ -37,8 +37,8 @@ public final class SpillMemory {
    * Returns the maximum bytes of a chunk, for a segment size. A chunk of a single row may be
    * longer.
    */
-  public static long mostChunkBytes(long segmentBytes) {
-    return Math.min(MOST_CHUNK, Math.max(LEAST_CHUNK, segmentBytes / CHUNKS_PER_SEGMENT));
+  public static long maxChunkBytes(long segmentBytes) {
+    return Math.min(MAX_CHUNK, Math.max(LEAST_CHUNK, segmentBytes / CHUNKS_PER_SEGMENT));
   }
 
   /** Returns the private memory of an executor, for applications with encrypted disks. */
@@ -81,7 +81,7 @@ public final class SpillMemory {
   }
 
   private static long chunkBytes(SparkConf conf) {
-    return mostChunkBytes(MemorySettings.segmentBytes(conf));
+    return maxChunkBytes(MemorySettings.segmentBytes(conf));
   }
 
   private static String describe(SparkConf conf, String finding) {

@@ -18,7 +18,7 @@ import java.util.Map;
  */
 record PathGroup(String what, PathChoice choice, long pairs, String example) {
   /** Maximum number of executors whose pairs are grouped. Further executors are left out. */
-  public static final int MOST_EXECUTORS = 200;
+  public static final int MAX_EXECUTORS = 200;
 
   private static final String BLOCKS = "blocks of shuffles";
   private static final String ARRAYS = "arrays of tasks";
@@ -29,7 +29,7 @@ record PathGroup(String what, PathChoice choice, long pairs, String example) {
   /** Groups all pairs of these executors, in the order of their first pairs. */
   public static List<PathGroup> of(List<PeerAddress> executors, PathRules rules) {
     Map<Kind, PathGroup> groups = new LinkedHashMap<>();
-    int count = Math.min(executors.size(), MOST_EXECUTORS);
+    int count = Math.min(executors.size(), MAX_EXECUTORS);
     for (int second = 1; second < count; second++) {
       for (int first = 0; first < second; first++) {
         between(executors.get(first), executors.get(second), rules)

@@ -94,8 +94,8 @@ final class StatusHtml {
    */
   static String pathsTitle(int executors) {
     String title = "Between executors, including ended ones";
-    return executors > PathGroup.MOST_EXECUTORS
-        ? "%s (%d of %d)".formatted(title, PathGroup.MOST_EXECUTORS, executors)
+    return executors > PathGroup.MAX_EXECUTORS
+        ? "%s (%d of %d)".formatted(title, PathGroup.MAX_EXECUTORS, executors)
         : title;
   }
 

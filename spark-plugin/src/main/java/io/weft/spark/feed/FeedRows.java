@@ -82,7 +82,7 @@ final class FeedRows {
       FeedSpec spec, int partition, long seed, ShuffleBuffer.RowTarget target) {
     long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
     return new ShuffleBuffer(
-        (int) rows, ShuffleBuffer.MOST_BYTES, Seeds.of(seed, partition), target);
+        (int) rows, ShuffleBuffer.MAX_BYTES, Seeds.of(seed, partition), target);
   }
 
   /**
@@ -92,7 +92,7 @@ final class FeedRows {
    */
   static final class ShuffleBuffer {
     /** Limit of the kept bytes, independent of the number of rows. */
-    static final long MOST_BYTES = 64L << 20;
+    static final long MAX_BYTES = 64L << 20;
 
     /**
      * Approximate memory of a row beside its bytes: the object, the array's header and the index

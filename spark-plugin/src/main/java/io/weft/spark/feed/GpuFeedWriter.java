@@ -42,7 +42,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   /** Size of the chunks that are uploaded and split at once. */
   private static final long UNIT_BYTES = 16L << 20;
 
-  private static final long MOST_UNIT_ROWS = 1 << 22;
+  private static final long MAX_UNIT_ROWS = 1 << 22;
 
   private final FeedSpec spec;
   private final TaskContext context;
@@ -76,7 +76,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     this.device = ExecutorGpu.current().exchange();
     long batchBytes = Math.max(1, GpuBatchLayout.of(spec).bytes());
     long batches = Math.max(1, UNIT_BYTES / batchBytes);
-    long unitBatches = Math.max(1, Math.min(batches, MOST_UNIT_ROWS / spec.batchRows()));
+    long unitBatches = Math.max(1, Math.min(batches, MAX_UNIT_ROWS / spec.batchRows()));
     this.places = new int[Math.toIntExact(unitBatches * spec.batchRows())];
     this.units =
         new GpuChunkSplitter(

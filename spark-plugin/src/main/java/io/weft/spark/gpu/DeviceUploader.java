@@ -31,12 +31,12 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * for a copy; only a single large row can make a larger table. For one task thread.
  */
 public final class DeviceUploader implements AutoCloseable {
-  private static final int MOST_ROWS = 1 << 22;
+  private static final int MAX_ROWS = 1 << 22;
 
   /** Rows measured at first; the number doubles each time that all of them fit. */
   private static final int FIRST_ROWS = 64;
 
-  private static final int MOST_STEP_ROWS = 1 << 12;
+  private static final int MAX_STEP_ROWS = 1 << 12;
 
   private final DeviceExchange device;
   private final StructType schema;
@@ -113,10 +113,10 @@ public final class DeviceUploader implements AutoCloseable {
    * @throws IllegalArgumentException if a tensor does not have the shape that its column declares
    */
   public int append(ColumnarBatch batch, int first) throws IOException {
-    int most = Math.min(stepRows, Math.min(MOST_ROWS - builder.rows(), batch.numRows() - first));
+    int most = Math.min(stepRows, Math.min(MAX_ROWS - builder.rows(), batch.numRows() - first));
     long room = device.unitBytes() - bytes();
     int count = ahead.fitting(batch, first, most, room);
-    stepRows = Math.max(1, Math.min(MOST_STEP_ROWS, 2 * count));
+    stepRows = Math.max(1, Math.min(MAX_STEP_ROWS, 2 * count));
     if (count == 0 && builder.rows() > 0) {
       builder.flush();
       return first;
@@ -124,7 +124,7 @@ public final class DeviceUploader implements AutoCloseable {
     int appended = Math.max(1, count);
     builder.append(batch, first, appended);
     gatheredBytes += ahead.bytes();
-    if (builder.rows() >= MOST_ROWS || bytes() >= device.unitBytes()) {
+    if (builder.rows() >= MAX_ROWS || bytes() >= device.unitBytes()) {
       builder.flush();
     }
     return first + appended;

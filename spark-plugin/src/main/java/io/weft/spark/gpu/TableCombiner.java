@@ -24,7 +24,7 @@ final class TableCombiner implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(TableCombiner.class);
 
   /** Limit of column pieces: the device needs a descriptor of 64 bytes for each. */
-  private static final long MOST_PIECES = 1 << 14;
+  private static final long MAX_PIECES = 1 << 14;
 
   /** A row takes up to 24 bytes when rows are split again, and a task has room for 4 units. */
   private static final long UNIT_OF_ROW = 6;
@@ -91,7 +91,7 @@ final class TableCombiner implements AutoCloseable {
   }
 
   private boolean isTooMuch(long bytes, long rows, long pieces) {
-    return bytes > unitBytes || rows > unitBytes / UNIT_OF_ROW || pieces > MOST_PIECES;
+    return bytes > unitBytes || rows > unitBytes / UNIT_OF_ROW || pieces > MAX_PIECES;
   }
 
   /**

@@ -14,7 +14,7 @@ import java.util.List;
  */
 public final class TablePacker implements AutoCloseable {
   /** The limit of {@link io.weft.device.cuda.DeviceTiers}. */
-  private static final long MOST_BYTES = Integer.MAX_VALUE - 63L;
+  private static final long MAX_BYTES = Integer.MAX_VALUE - 63L;
 
   private final DeviceExchange device;
   private final Runnable cancelCheck;
@@ -73,11 +73,11 @@ public final class TablePacker implements AutoCloseable {
    * @throws IllegalArgumentException if it does not fit; the message gives the remedy
    */
   static void requireKeepable(long bytes) {
-    if (bytes > MOST_BYTES) {
+    if (bytes > MAX_BYTES) {
       throw new IllegalArgumentException(
           ("a table of %s cannot be exchanged: the limit for one table is %s; the function that"
                   + " makes the batches has to make smaller ones")
-              .formatted(Bytes.text(bytes), Bytes.text(MOST_BYTES)));
+              .formatted(Bytes.text(bytes), Bytes.text(MAX_BYTES)));
     }
   }
 

@@ -46,7 +46,7 @@ public final class TableTypes {
           Map.entry(BinaryType.class, ColumnKind.BINARY));
 
   /** Limit of one piece of device memory, and so of one value. */
-  private static final long MOST_TENSOR_BYTES = Integer.MAX_VALUE - 63L;
+  private static final long MAX_TENSOR_BYTES = Integer.MAX_VALUE - 63L;
 
   private TableTypes() {}
 
@@ -71,7 +71,7 @@ public final class TableTypes {
         TensorType type = TensorMetadata.typeOf(field).orElseThrow();
         what += " and says that it is of " + type;
         what +=
-            type.bytes() > MOST_TENSOR_BYTES ? ", which is %d bytes".formatted(type.bytes()) : "";
+            type.bytes() > MAX_TENSOR_BYTES ? ", which is %d bytes".formatted(type.bytes()) : "";
       }
     } catch (IllegalArgumentException e) {
       return e.getMessage();
@@ -90,7 +90,7 @@ public final class TableTypes {
     Optional<TensorType> tensor = tensor(field);
     if (tensor.isPresent()) {
       return tensor
-          .filter(type -> type.bytes() <= MOST_TENSOR_BYTES)
+          .filter(type -> type.bytes() <= MAX_TENSOR_BYTES)
           .map(type -> TableColumn.tensors(type, nullable));
     }
     return kind(field.dataType()).map(kind -> TableColumn.of(kind, nullable));

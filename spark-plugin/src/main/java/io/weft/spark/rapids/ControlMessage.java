@@ -14,7 +14,7 @@ import java.nio.charset.StandardCharsets;
  */
 sealed interface ControlMessage {
   /** The longest text of a failure, in bytes; longer texts are cut. */
-  int MOST_TEXT_BYTES = 4096;
+  int MAX_TEXT_BYTES = 4096;
 
   /**
    * A client's request.
@@ -215,10 +215,10 @@ sealed interface ControlMessage {
     /** A text of limited length, for a failure. */
     static byte[] cut(String text) {
       byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-      if (bytes.length <= ControlMessage.MOST_TEXT_BYTES) {
+      if (bytes.length <= ControlMessage.MAX_TEXT_BYTES) {
         return bytes;
       }
-      return text.substring(0, ControlMessage.MOST_TEXT_BYTES / 4).getBytes(StandardCharsets.UTF_8);
+      return text.substring(0, ControlMessage.MAX_TEXT_BYTES / 4).getBytes(StandardCharsets.UTF_8);
     }
 
     static byte[] read(ByteBuffer in) {

@@ -34,7 +34,7 @@ final class RapidsJar {
   /** The version whose traits the stubs declare. */
   private static final String KNOWN_VERSION = "26.08.1";
 
-  private static final int MOST_PROBLEMS = 3;
+  private static final int MAX_PROBLEMS = 3;
 
   private final ClassLoader loader;
   private final String shim;
@@ -75,8 +75,8 @@ final class RapidsJar {
   }
 
   private static String shortened(List<String> problems) {
-    String first = String.join("; ", problems.subList(0, Math.min(MOST_PROBLEMS, problems.size())));
-    int more = problems.size() - MOST_PROBLEMS;
+    String first = String.join("; ", problems.subList(0, Math.min(MAX_PROBLEMS, problems.size())));
+    int more = problems.size() - MAX_PROBLEMS;
     return more > 0 ? first + "; and " + more + " more" : first;
   }
 

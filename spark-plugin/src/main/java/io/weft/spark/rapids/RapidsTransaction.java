@@ -21,7 +21,7 @@ import scala.Option;
 final class RapidsTransaction implements Transaction {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsTransaction.class);
   private static final double GIB = 1L << 30;
-  private static final int MOST_HOURS = 1;
+  private static final int MAX_HOURS = 1;
 
   /** Sends a server's answer to a request. */
   interface Responder {
@@ -161,7 +161,7 @@ final class RapidsTransaction implements Transaction {
   @Override
   public void waitForCompletion() {
     try {
-      if (!done.await(MOST_HOURS, TimeUnit.HOURS)) {
+      if (!done.await(MAX_HOURS, TimeUnit.HOURS)) {
         throw new IllegalStateException(what + " did not end within an hour");
       }
     } catch (InterruptedException e) {

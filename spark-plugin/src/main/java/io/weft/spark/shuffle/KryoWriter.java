@@ -26,7 +26,7 @@ final class KryoWriter<K, V> extends RecordsWriter<K, V> {
   private static final int ALIGNMENT = Long.BYTES;
 
   /** Maximum bytes of a record: the size of an extent without the record's size and padding. */
-  private static final long MOST_BYTES = Integer.MAX_VALUE - 127L;
+  private static final long MAX_BYTES = Integer.MAX_VALUE - 127L;
 
   private final ShuffleDependency<?, ?, ?> dependency;
   private final Kryo kryo;
@@ -62,12 +62,12 @@ final class KryoWriter<K, V> extends RecordsWriter<K, V> {
 
   private void append(PartitionChunks chunks, int partition) throws IOException {
     long bound = record.bound();
-    if (bound > MOST_BYTES) {
+    if (bound > MAX_BYTES) {
       throw new IOException(
           "A record of up to "
               + bound
-              + " bytes is too large for a chunk; the most is "
-              + MOST_BYTES
+              + " bytes is too large for a chunk; the maximum is "
+              + MAX_BYTES
               + ". Make its tensors smaller, or leave WeftKryoRegistrator out of"
               + " spark.kryo.registrator.");
     }

@@ -224,7 +224,7 @@ final class PartitionChunks {
      * be longer.
      */
     long max(int partitions) {
-      long max = SpillMemory.mostChunkBytes(segmentBytes);
+      long max = SpillMemory.maxChunkBytes(segmentBytes);
       return partitions <= FEW_PARTITIONS ? max : Math.min(max, MAX_OF_MANY);
     }
 

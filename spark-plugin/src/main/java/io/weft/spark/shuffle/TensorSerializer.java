@@ -133,7 +133,7 @@ public final class TensorSerializer extends Serializer<Tensor> {
     static TensorType read(Input input) {
       int code = input.readByte() & 0xff;
       int rank = input.readByte() & 0xff;
-      if (BY_CODE[code] == null || rank > TensorType.MOST_DIMENSIONS) {
+      if (BY_CODE[code] == null || rank > TensorType.MAX_DIMENSIONS) {
         throw new KryoException(
             "not a tensor type: element type number " + code + ", " + rank + " dimensions");
       }

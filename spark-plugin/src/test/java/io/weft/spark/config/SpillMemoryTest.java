@@ -79,8 +79,8 @@ class SpillMemoryTest {
 
   @Test
   void aChunkIsASixteenthOfASegmentAndNoMoreThanFourMebibytes() {
-    assertThat(SpillMemory.mostChunkBytes(1 << 20)).isEqualTo(64 << 10);
-    assertThat(SpillMemory.mostChunkBytes(1 << 30)).isEqualTo(4 << 20);
-    assertThat(SpillMemory.mostChunkBytes(1)).isEqualTo(4 << 10);
+    assertThat(SpillMemory.maxChunkBytes(1 << 20)).isEqualTo(64 << 10);
+    assertThat(SpillMemory.maxChunkBytes(1 << 30)).isEqualTo(4 << 20);
+    assertThat(SpillMemory.maxChunkBytes(1)).isEqualTo(4 << 10);
   }
 }

@@ -48,10 +48,10 @@ class PathGroupTest {
   @Test
   void onlyTheFirstExecutorsAreGrouped() {
     List<PeerAddress> executors = new ArrayList<>();
-    for (int id = 0; id < PathGroup.MOST_EXECUTORS + 50; id++) {
+    for (int id = 0; id < PathGroup.MAX_EXECUTORS + 50; id++) {
       executors.add(executor(id, "a", true));
     }
-    long pairs = PathGroup.MOST_EXECUTORS * (PathGroup.MOST_EXECUTORS - 1L) / 2;
+    long pairs = PathGroup.MAX_EXECUTORS * (PathGroup.MAX_EXECUTORS - 1L) / 2;
     assertThat(PathGroup.of(executors, new PathRules(TransportMode.AUTO, false, false)))
         .extracting(PathGroup::pairs)
         .containsExactly(pairs, pairs);

@@ -49,7 +49,7 @@ class StatusHtmlTest {
 
   @Test
   void theTitleHasTheNumberOfShownExecutors() {
-    assertThat(StatusHtml.pathsTitle(PathGroup.MOST_EXECUTORS)).doesNotContain("of");
-    assertThat(StatusHtml.pathsTitle(PathGroup.MOST_EXECUTORS + 1)).endsWith("(200 of 201)");
+    assertThat(StatusHtml.pathsTitle(PathGroup.MAX_EXECUTORS)).doesNotContain("of");
+    assertThat(StatusHtml.pathsTitle(PathGroup.MAX_EXECUTORS + 1)).endsWith("(200 of 201)");
   }
 }

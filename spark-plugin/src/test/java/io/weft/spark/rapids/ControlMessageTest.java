@@ -77,6 +77,6 @@ class ControlMessageTest {
         (ControlMessage.Refusal)
             ControlMessage.decode(
                 new ControlMessage.Refusal(true, 1, "x".repeat(100_000)).encode());
-    assertThat(refusal.reason().length()).isBetween(1000, ControlMessage.MOST_TEXT_BYTES);
+    assertThat(refusal.reason().length()).isBetween(1000, ControlMessage.MAX_TEXT_BYTES);
   }
 }

@@ -27,7 +27,7 @@ import scala.Option;
 abstract class RapidsTransportContract {
   private static final Duration DEADLINE = Duration.ofSeconds(60);
   private static final Duration IDLE = Duration.ofMinutes(5);
-  private static final int MOST_BYTES = 5 * TestExecutor.BOUNCE_BYTES;
+  private static final int MAX_BYTES = 5 * TestExecutor.BOUNCE_BYTES;
 
   @TempDir Path folder;
 
@@ -72,7 +72,7 @@ abstract class RapidsTransportContract {
             case 0 -> to.nextInt(3);
             case 1 -> to.nextInt(2000);
             case 2 -> TestExecutor.BOUNCE_BYTES * to.nextInt(3);
-            default -> to.nextInt(MOST_BYTES);
+            default -> to.nextInt(MAX_BYTES);
           };
       server.add(id, bytes);
       sizes.put(id, bytes);
@@ -152,7 +152,7 @@ abstract class RapidsTransportContract {
     TestExecutor other = start(1, Map.of());
     TestExecutor server = start(2, Map.of());
     Map<Integer, Integer> sizes = new LinkedHashMap<>();
-    IntStream.range(0, 20).forEach(id -> sizes.put(id, MOST_BYTES));
+    IntStream.range(0, 20).forEach(id -> sizes.put(id, MAX_BYTES));
     sizes.forEach(server::add);
     CountDownLatch goOn = new CountDownLatch(1);
     FetchTask slow = new FetchTask(() -> awaitQuietly(goOn));
@@ -178,7 +178,7 @@ abstract class RapidsTransportContract {
     TestExecutor reader = start(0, little);
     TestExecutor server = start(1, Map.of());
     Map<Integer, Integer> sizes = new LinkedHashMap<>();
-    IntStream.range(0, 20).forEach(id -> sizes.put(id, MOST_BYTES));
+    IntStream.range(0, 20).forEach(id -> sizes.put(id, MAX_BYTES));
     sizes.forEach(server::add);
     CountDownLatch first = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
@@ -205,7 +205,7 @@ abstract class RapidsTransportContract {
     TestExecutor server = start(1, Map.of());
     TestExecutor alive = start(2, Map.of());
     Map<Integer, Integer> sizes = new LinkedHashMap<>();
-    IntStream.range(0, 50).forEach(id -> sizes.put(id, MOST_BYTES));
+    IntStream.range(0, 50).forEach(id -> sizes.put(id, MAX_BYTES));
     sizes.forEach(server::add);
     sizes.forEach(alive::add);
     CountDownLatch some = new CountDownLatch(3);

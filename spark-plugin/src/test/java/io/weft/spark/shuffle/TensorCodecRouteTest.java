@@ -22,7 +22,7 @@ class TensorCodecRouteTest {
   /**
    * Maximum bytes of a record without elements: size, key, class, form, length, header, padding.
    */
-  private static final int MOST_AROUND = 64;
+  private static final int MAX_AROUND = 64;
 
   @ParameterizedTest
   @CsvSource({"none, 4", "bfloat16, 2", "float8_e4m3, 1"})
@@ -40,7 +40,7 @@ class TensorCodecRouteTest {
               .collect();
       spark.drainListeners();
       long least = (long) COUNT * ELEMENTS * width;
-      assertThat(totals.bytesWritten()).isBetween(least, least + COUNT * MOST_AROUND);
+      assertThat(totals.bytesWritten()).isBetween(least, least + COUNT * MAX_AROUND);
       assertThat(tensors).hasSize(COUNT);
       for (Tensor tensor : tensors) {
         assertNear(tensor, width);

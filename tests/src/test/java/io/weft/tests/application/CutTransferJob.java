@@ -27,7 +27,7 @@ public record CutTransferJob(String folder) implements Serializable {
   private static final BufferShape SHAPE = BufferShape.of(DataType.INT64, 100_000);
 
   /** Limit of the rounds, in case no failure ends them. */
-  private static final int MOST_ROUNDS = 10_000;
+  private static final int MAX_ROUNDS = 10_000;
 
   /**
    * The end of a task's last round.
@@ -52,7 +52,7 @@ public record CutTransferJob(String folder) implements Serializable {
         TypedBuffer.wrap(ByteBuffer.allocateDirect((int) SHAPE.bytes()), SHAPE.type());
     Answer last = null;
     boolean bothWell = true;
-    for (int round = 0; bothWell && round < MOST_ROUNDS; round++) {
+    for (int round = 0; bothWell && round < MAX_ROUNDS; round++) {
       last = round(number, data, here, there, round);
       notes.leave("round-" + number + "-" + round, last.failure());
       bothWell = (last.failure() + notes.await("round-" + (1 - number) + "-" + round)).isEmpty();

@@ -13,12 +13,12 @@ import java.util.Optional;
  * operation for a share of time. For one thread.
  */
 final class CollectiveRounds {
-  private static final int MOST_ITERATIONS = 50_000;
+  private static final int MAX_ITERATIONS = 50_000;
 
   /** The compiler of the JVM needs several trials: it compiles hot code more than once. */
   private static final int LEAST_TRIALS = 5;
 
-  private static final int MOST_TRIALS = 40;
+  private static final int MAX_TRIALS = 40;
   private static final int TRIALS_WITHOUT_GAIN = 4;
   private static final long TRIAL_NANOS = 20_000_000;
   private static final int LEAST_TRIAL_ITERATIONS = 500;
@@ -87,7 +87,7 @@ final class CollectiveRounds {
     long best = Math.max(1, time(side, test, 1).nanos());
     int sinceBest = 0;
     long spent = 0;
-    for (int trial = 0; trial < MOST_TRIALS && spent < ALL_TRIALS_NANOS; trial++) {
+    for (int trial = 0; trial < MAX_TRIALS && spent < ALL_TRIALS_NANOS; trial++) {
       int iterations = trialIterations(best);
       long nanos = time(side, test, iterations).nanos();
       spent += nanos;
@@ -108,6 +108,6 @@ final class CollectiveRounds {
   }
 
   private static int limited(long iterations) {
-    return (int) Math.max(1, Math.min(MOST_ITERATIONS, iterations));
+    return (int) Math.max(1, Math.min(MAX_ITERATIONS, iterations));
   }
 }
