@@ -1,0 +1,101 @@
+package io.weft.spark.config;
+
+import static io.weft.spark.config.Setting.Scope.APPLICATION;
+
+import io.weft.spark.config.Setting.SettingTypes;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/** The settings of shared memory and of what goes to disk beyond it. */
+public final class MemorySettings {
+  private static final long MIB = 1L << 20;
+  private static final long GIB = 1L << 30;
+  private static final long TIB = 1L << 40;
+
+  /** Budget of shared memory for each executor. */
+  public static final Setting<Long> SIZE =
+      new Setting<>(
+          WeftSettings.PREFIX + "memory.size",
+          SettingTypes.bytesOrZero("choose", MIB, 64 * TIB),
+          0L,
+          APPLICATION,
+          "Shared memory that each executor may use for shuffle data. 0 takes a quarter of the"
+              + " shared memory file system, at most 4g. Data beyond this size goes to Spark's"
+              + " local folders.");
+
+  /** Size of a segment of the arena. */
+  public static final Setting<Long> SEGMENT_SIZE =
+      new Setting<>(
+          WeftSettings.PREFIX + "memory.segmentSize",
+          SettingTypes.bytes(MIB, GIB),
+          64 * MIB,
+          APPLICATION,
+          "Memory is reserved in segments of this size, which are reused until the executor"
+              + " ends. A row larger than a segment gets a segment of its own.");
+
+  /** The folder of the segments. */
+  public static final Setting<String> FOLDER =
+      new Setting<>(
+          WeftSettings.PREFIX + "memory.folder",
+          SettingTypes.absolutePath("empty (choose)"),
+          "",
+          APPLICATION,
+          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the first"
+              + " of Spark's local folders if /dev/shm is absent, read-only or too small.");
+
+  /** Free bytes that Weft leaves on each file system. */
+  public static final Setting<Long> MARGIN =
+      new Setting<>(
+          WeftSettings.PREFIX + "memory.margin",
+          SettingTypes.bytes(0, TIB),
+          32 * MIB,
+          APPLICATION,
+          "Bytes that Weft leaves free for other programs on every file system where it"
+              + " reserves memory: shared memory, and the local folders when it spills.");
+
+  /** Budget on disk for each executor. */
+  public static final Setting<Long> SPILL_SIZE =
+      new Setting<>(
+          WeftSettings.PREFIX + "spill.size",
+          SettingTypes.bytes(0, 1024 * TIB),
+          TIB,
+          APPLICATION,
+          "Bytes of Spark's local folders that each executor may use for shuffle data beyond"
+              + " its shared memory. With 0 it does not spill, and a task that finds no memory"
+              + " fails.");
+
+  /** Private memory for encrypting and decrypting chunks. */
+  public static final Setting<Long> SPILL_PRIVATE_MEMORY =
+      new Setting<>(
+          WeftSettings.PREFIX + "spill.privateMemory",
+          SettingTypes.bytes(2 * MIB, TIB),
+          GIB,
+          APPLICATION,
+          "Private memory of each executor for applications with spark.io.encryption.enabled."
+              + " It is used while shared memory is full, because Spark's local folders then"
+              + " take encrypted data only. Half of it, in whole segments, is retained memory:"
+              + " spilled GPU memory, received arrays and batches of feeds. The rest is"
+              + " transient memory of map tasks and readers, which wait for each other for at"
+              + " most spark.weft.fetch.timeout. It is allocated when needed and freed after a"
+              + " minute without use. No segment is longer than half of this size, and no chunk"
+              + " longer than a sixteenth of a segment: below twice"
+              + " spark.weft.memory.segmentSize, both are shorter. An application"
+              + " does not start if its executors run more tasks at once than there are chunks"
+              + " in the transient part.");
+
+  private MemorySettings() {}
+
+  /** The size of segments, at most all shared memory and half of private memory. */
+  public static long segmentBytes(SparkConf conf) {
+    long segment = SEGMENT_SIZE.get(conf);
+    long memory = SIZE.get(conf) > 0 ? SIZE.get(conf) : segment;
+    long half =
+        WeftSettings.isDiskEncrypted(conf) ? SPILL_PRIVATE_MEMORY.get(conf) / 128 * 64 : segment;
+    return Math.min(segment, Math.min(memory, half));
+  }
+
+  /** These settings, in the order of the documentation. */
+  static List<Setting<?>> all() {
+    return List.of(SIZE, SEGMENT_SIZE, FOLDER, MARGIN, SPILL_SIZE, SPILL_PRIVATE_MEMORY);
+  }
+}
