@@ -10,8 +10,10 @@ import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.DriverGarbageCollector;
 import io.weft.spark.driver.DriverState;
+import io.weft.spark.driver.EndedOutputsListener;
 import io.weft.spark.driver.FailedStartMonitor;
 import io.weft.spark.driver.SettingsWarnings;
+import io.weft.spark.driver.ShuffleFailureListener;
 import io.weft.spark.driver.WeftTab;
 import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.rendezvous.CliquePair;
@@ -68,6 +70,10 @@ final class WeftDriver implements DriverPlugin {
       setUp(conf, activation);
       SettingsWarnings.on(conf).forEach(LOG::warn);
       context.addSparkListener(new FailedStartMonitor(state, conf, () -> context.stop(1)));
+      context.addSparkListener(new ShuffleFailureListener(DriverState::shuffleFailed));
+      if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
+        context.addSparkListener(new EndedOutputsListener());
+      }
       context.addSparkListener(new StageListener(stages));
       context.addSparkListener(new ExecutorLossListener(losses, cliques));
     } else {

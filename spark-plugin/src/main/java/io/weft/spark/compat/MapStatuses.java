@@ -20,7 +20,7 @@ public final class MapStatuses {
   /**
    * Creates the status a map task returns.
    *
-   * @param location where readers find the output: {@code blockManager.shuffleServerId()}
+   * @param location where readers find the output: {@code blockManager.blockManagerId()}
    * @param sizes bytes by partition; must not be 0 where the partition has data, or Spark never
    *     reads it
    * @param mapId the key's map id

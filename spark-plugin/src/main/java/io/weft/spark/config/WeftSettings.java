@@ -54,6 +54,17 @@ public final class WeftSettings {
               + " (spark.sql.shuffle.orderIndependentChecksum.*, the default of Spark 4.2),"
               + " because only the rows route keeps them.");
 
+  /** The number of failures after which Weft takes no more shuffles. */
+  public static final Setting<Integer> FALLBACK_FAILURES =
+      new Setting<>(
+          PREFIX + "fallback.failures",
+          SettingTypes.integer(0, Integer.MAX_VALUE),
+          3,
+          APPLICATION,
+          "Number of failed writes and fetches after which new shuffles of the application use"
+              + " Spark's sort shuffle. Failures of executors that end do not count, and failed"
+              + " fetches of a stage attempt from one executor count once. 0: never.");
+
   /** How blocks of other executors are read. */
   public static final Setting<TransportMode> TRANSPORT =
       new Setting<>(
@@ -370,12 +381,7 @@ public final class WeftSettings {
 
   private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(
-          ENABLED,
-          ROUTE,
-          TRANSPORT,
-          NCCL_LIBRARY,
-          NCCL_ALLOW_UNENCRYPTED,
-          PORT);
+          ENABLED, ROUTE, FALLBACK_FAILURES, TRANSPORT, NCCL_LIBRARY, NCCL_ALLOW_UNENCRYPTED, PORT);
 
   private static final List<Setting<?>> AFTER_MEMORY =
       List.of(

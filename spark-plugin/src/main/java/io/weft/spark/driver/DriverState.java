@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -85,10 +86,24 @@ public final class DriverState {
   }
 
   private static Map<String, Long> counts(Function<WeftShuffleManager, Fallbacks> of) {
+    return manager().map(of).map(Fallbacks::counts).orElse(Map.of());
+  }
+
+  /** Why Weft takes no more shuffles after too many failures, as a clause; empty if it does. */
+  public Optional<String> failureRefusal() {
+    return manager().flatMap(manager -> manager.failures().refusal());
+  }
+
+  /** Counts a failure of Weft; {@code what} names the executor and the error. */
+  public static void shuffleFailed(String what) {
+    manager().ifPresent(manager -> manager.failures().count(what));
+  }
+
+  private static Optional<WeftShuffleManager> manager() {
     SparkEnv env = SparkEnv.get();
     return env != null && env.shuffleManager() instanceof WeftShuffleManager manager
-        ? of.apply(manager).counts()
-        : Map.of();
+        ? Optional.of(manager)
+        : Optional.empty();
   }
 
   /**
@@ -165,6 +180,9 @@ public final class DriverState {
 
   public void registerMetrics(MetricRegistry registry) {
     registry.register("executorsAnnounced", (Gauge<Integer>) peers::size);
+    registry.register(
+        "shuffleFailures",
+        (Gauge<Integer>) () -> manager().map(ours -> ours.failures().count()).orElse(0));
     registry.register(
         "shufflesLeftToSpark",
         (Gauge<Long>) () -> fallbacks().values().stream().mapToLong(Long::longValue).sum());

@@ -41,6 +41,7 @@ final class StatusHtml {
             .inertReason()
             .map(reason -> "Weft stays off: " + reason)
             .or(activation::otherRole)
+            .or(() -> state.failureRefusal().map(reason -> "Off for new shuffles: " + reason + "."))
             .orElse("On: SQL shuffles go through Weft.");
     return "<p>Weft " + escape(WeftVersion.current()) + ". " + escape(text) + "</p>";
   }

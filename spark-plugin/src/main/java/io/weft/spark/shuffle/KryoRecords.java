@@ -31,9 +31,13 @@ final class KryoRecords<K, C> implements RecordFormat<K, C> {
    * the serializer must be Spark's own.
    */
   static boolean accepts(Serializer serializer, SparkConf conf) {
-    return serializer.getClass() == KryoSerializer.class
-        && Arrays.stream(conf.get(REGISTRATORS, "").split(","))
-            .anyMatch(name -> name.trim().equals(REGISTRATOR));
+    return serializer.getClass() == KryoSerializer.class && areAskedFor(conf);
+  }
+
+  /** Whether the application requests the Kryo route. */
+  static boolean areAskedFor(SparkConf conf) {
+    return Arrays.stream(conf.get(REGISTRATORS, "").split(","))
+        .anyMatch(name -> name.trim().equals(REGISTRATOR));
   }
 
   /** Creates a Kryo with the registrations of Spark and the application. */

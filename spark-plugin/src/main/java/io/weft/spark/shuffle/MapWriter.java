@@ -79,9 +79,10 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
     return status;
   }
 
+  /** The location is this executor, also with an external shuffle service, which has no blocks. */
   private MapStatus status() {
     return MapStatuses.create(
-        SparkEnv.get().blockManager().shuffleServerId(), partitionBytes(), key.mapId(), checksum());
+        SparkEnv.get().blockManager().blockManagerId(), partitionBytes(), key.mapId(), checksum());
   }
 
   /** Frees the output unless it was published. */

@@ -1,14 +1,17 @@
 package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.spark.runtime.WeftExecutor;
+import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
@@ -17,8 +20,10 @@ import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleBlockInfo;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.ShuffleBlockBatchId;
+import org.apache.spark.storage.ShuffleBlockId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.List;
 import scala.collection.immutable.Seq;
@@ -27,7 +32,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Resolves shuffle blocks of an executor for Spark. It delegates blocks of Spark's sort shuffle to
  * Spark's resolver. On a decommissioned executor it also offers Weft's map outputs for migration,
- * each as one block: see {@link MigratedBlocks}.
+ * each as one block: see {@link MigratedBlocks}. Blocks of Weft that are fetched without Weft's
+ * reader are rewritten: see {@link RewrittenBlocks}.
  *
  * <p>Thread-safe.
  */
@@ -35,12 +41,74 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   private static final Logger LOG = LoggerFactory.getLogger(WeftBlockResolver.class);
 
   private final IndexShuffleBlockResolver sorted;
+  private final RewrittenBlocks rewritten;
   private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
 
   /** Wraps the resolver of Spark's shuffle manager. */
   WeftBlockResolver(SparkConf conf, IndexShuffleBlockResolver sorted) {
     super(conf);
     this.sorted = sorted;
+    this.rewritten = new RewrittenBlocks(conf);
+  }
+
+  /**
+   * Returns a block in the form of Spark's sort shuffle.
+   *
+   * @param folders of another executor on this host that has the block; none for own blocks
+   */
+  @Override
+  public ManagedBuffer getBlockData(BlockId block, Option<String[]> folders) {
+    Optional<ExecutorExchange> exchange = WeftExecutor.current();
+    Optional<BlockRequest> request = exchange.flatMap(running -> request(running, block, folders));
+    if (request.isEmpty()) {
+      return sorted.getBlockData(block, folders);
+    }
+    try {
+      return rewritten.rewrite(exchange.orElseThrow(), request.get(), block);
+    } catch (IOException e) {
+      throw SneakyThrow.<RuntimeException>raise(e);
+    }
+  }
+
+  /** Returns the request for a block, if it is one of Weft. */
+  private Optional<BlockRequest> request(
+      ExecutorExchange exchange, BlockId block, Option<String[]> folders) {
+    if (block instanceof ShuffleBlockId one) {
+      int partition = one.reduceId();
+      ReadRange range = allMaps(one.shuffleId(), partition, partition + 1);
+      return request(exchange, one.mapId(), range, folders);
+    }
+    if (block instanceof ShuffleBlockBatchId batch) {
+      ReadRange range = allMaps(batch.shuffleId(), batch.startReduceId(), batch.endReduceId());
+      return request(exchange, batch.mapId(), range, folders);
+    }
+    return Optional.empty();
+  }
+
+  private static ReadRange allMaps(int shuffleId, int startPartition, int endPartition) {
+    return new ReadRange(shuffleId, 0, Integer.MAX_VALUE, startPartition, endPartition);
+  }
+
+  private Optional<BlockRequest> request(
+      ExecutorExchange exchange, long mapId, ReadRange range, Option<String[]> folders) {
+    BlockKey key = new BlockKey(range.shuffleId(), mapId);
+    if (MigratedBlocks.holds(exchange, key)) {
+      String own = exchange.address().executorId();
+      return Optional.of(
+          new BlockRequest(own, key, 0, range.startPartition(), range.endPartition(), 0));
+    }
+    if (folders.isEmpty() || sorted.getIndexFile(range.shuffleId(), mapId, folders).exists()) {
+      return Optional.empty();
+    }
+    // The folders do not name their executor, but the driver knows who has the map output.
+    return ShuffleBlocks.of(range).requests().stream()
+        .filter(request -> request.key().equals(key))
+        .findFirst();
+  }
+
+  /** Remembers the form of a shuffle's records. */
+  void learn(ShuffleDependency<?, ?, ?> dependency) {
+    rewritten.learn(dependency);
   }
 
   @Override
@@ -97,5 +165,6 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   /** Forgets a removed shuffle. */
   void forget(int shuffleId) {
     skipped.remove(shuffleId);
+    rewritten.forget(shuffleId);
   }
 }

@@ -44,6 +44,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
   private final WeftBlockResolver resolver;
+  private final ShuffleFailures failures;
   private final Fallbacks fallbacks =
       new Fallbacks("Spark's sort shuffle carries a shuffle instead of Weft");
   private final Fallbacks hostFeeds =
@@ -54,7 +55,8 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** The constructor Spark calls. */
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
-    this.eligibility = new Eligibility(conf);
+    this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
+    this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
     this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
   }
@@ -62,6 +64,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** Reasons of shuffles left to Spark's sort shuffle; filled on the driver only. */
   public Fallbacks fallbacks() {
     return fallbacks;
+  }
+
+  /** Failures of Weft in this application; counted on the driver only. */
+  public ShuffleFailures failures() {
+    return failures;
   }
 
   /** Reasons of feeds that go between hosts instead of GPUs; filled on the driver only. */
@@ -95,6 +102,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
     ShuffleDependency<?, ?, ?> dependency = ours.dependency();
     dependency.setShuffleMergeAllowed(false);
+    resolver.learn(dependency);
     if (dependency instanceof ExchangeDependency exchanged) {
       return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange());
     }
@@ -116,10 +124,12 @@ public final class WeftShuffleManager extends SortShuffleManager {
       ShuffleReadMetricsReporter metrics) {
     ReadRange range =
         new ReadRange(handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
-    return handle instanceof WeftShuffleHandle<?, ?, ?> ours
-        ? reader(ours.dependency(), range, context, metrics)
-        : super.getReader(
-            handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
+    if (!(handle instanceof WeftShuffleHandle<?, ?, ?> ours)) {
+      return super.getReader(
+          handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
+    }
+    resolver.learn(ours.dependency());
+    return reader(ours.dependency(), range, context, metrics);
   }
 
   private static <K, C> ShuffleReader<K, C> reader(
@@ -142,8 +152,8 @@ public final class WeftShuffleManager extends SortShuffleManager {
   }
 
   /**
-   * Returns the resolver of blocks of Spark's shuffle, which also migrates Weft's blocks of
-   * decommissioned executors.
+   * Returns the resolver of blocks of Spark's shuffle. It also migrates Weft's blocks of
+   * decommissioned executors, and serves those that are fetched without Weft's reader.
    */
   @Override
   public IndexShuffleBlockResolver shuffleBlockResolver() {
@@ -172,11 +182,13 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** Decides on the driver which shuffles Weft carries. */
   static final class Eligibility {
     private final SparkConf conf;
+    private final ShuffleFailures failures;
     private final boolean started;
 
     /** Creates the rules for an application. */
-    Eligibility(SparkConf conf) {
+    Eligibility(SparkConf conf, ShuffleFailures failures) {
       this.conf = conf;
+      this.failures = failures;
       this.started = Activation.isActive(conf);
     }
 
@@ -208,6 +220,9 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
 
     private Optional<String> settings() {
+      if (failures.refusal().isPresent()) {
+        return failures.refusal();
+      }
       if (!enabled()) {
         return Optional.of(WeftSettings.ENABLED.key() + " is false in its session");
       }

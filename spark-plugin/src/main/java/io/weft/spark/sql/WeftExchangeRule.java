@@ -69,7 +69,9 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
   private static Route setting(SparkPlan plan) {
     SparkEnv environment = SparkEnv.get();
     boolean ours =
-        environment != null && environment.shuffleManager() instanceof WeftShuffleManager;
+        environment != null
+            && environment.shuffleManager() instanceof WeftShuffleManager manager
+            && manager.failures().refusal().isEmpty();
     return ours && WeftSettings.ENABLED.get(plan.conf())
         ? WeftSettings.ROUTE.get(plan.conf())
         : Route.ROWS;
