@@ -9,6 +9,7 @@ import io.weft.tests.support.Rows;
 import io.weft.tests.support.Sessions;
 import io.weft.tests.support.ShuffleService;
 import io.weft.tests.support.Workspace;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -35,18 +36,18 @@ class DirectFetchTest {
     "spark.shuffle.compress, false",
     "spark.io.encryption.enabled, true"
   })
-  void rowsAreThoseThatWereWritten(String key, String value) {
+  void rowsAreThoseThatWereWritten(String key, String value) throws IOException {
     check(Map.of(key, value));
   }
 
   @Test
-  void alsoWithAnExternalShuffleServiceThatHasNoBlockOfWeft() {
+  void alsoWithAnExternalShuffleServiceThatHasNoBlockOfWeft() throws IOException {
     try (ShuffleService service = ShuffleService.start()) {
       check(service.settings());
     }
   }
 
-  private static void check(Map<String, String> settings) {
+  private static void check(Map<String, String> settings) throws IOException {
     try (SparkSession session = Sessions.weft(WORKSPACE, "local-cluster[2,1,1024]", settings)) {
       Dataset<Row> data =
           session.sql(
