@@ -120,13 +120,17 @@ struct stream {
   int closing;
   int of_thread; /* ends with the thread whose default stream it is. */
   pthread_t thread;
+  pthread_cond_t awake; /* signalled when the thread may have work, or has to end. */
   struct nodes *capture; /* takes enqueued work during a capture. */
   struct work *first;
   struct work **last;
   struct stream *next;
 };
 
-/* One lock and one condition for everything: a double must be correct, not fast. */
+/*
+ * One lock for everything: a double must be correct, not fast. Each stream has a condition of its
+ * own, because tests have dozens of streams, and few of them have work.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct context contexts[DEVICES];
@@ -345,9 +349,9 @@ static void end_streams_of_thread(void *argument) {
   for (int device = 0; device < DEVICES; device++) {
     if (mine[device] != NULL) {
       mine[device]->closing = 1;
+      pthread_cond_signal(&mine[device]->awake);
     }
   }
-  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
   free(mine);
 }
@@ -434,12 +438,20 @@ static void remove_stream_locked(struct stream *stream) {
   }
 }
 
+static void free_stream(struct stream *stream) {
+  pthread_cond_destroy(&stream->awake);
+  free(stream);
+}
+
 static void *stream_loop(void *argument) {
   struct stream *stream = argument;
   running_device = stream->device;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while ((stream->first == NULL && !stream->closing) || ((paused || held == stream->device) && stream->first != NULL)) {
+    while (stream->first == NULL && !stream->closing) {
+      pthread_cond_wait(&stream->awake, &lock);
+    }
+    while ((paused || held == stream->device) && stream->first != NULL) {
       pthread_cond_wait(&changed, &lock);
     }
     struct work *work = stream->first;
@@ -459,11 +471,10 @@ static void *stream_loop(void *argument) {
     stream->pending--;
     free(work->uses);
     free(work);
-    pthread_cond_broadcast(&changed);
   }
   if (stream->of_thread) {
     remove_stream_locked(stream);
-    free(stream);
+    free_stream(stream);
   }
   pthread_mutex_unlock(&lock);
   return NULL;
@@ -488,7 +499,7 @@ static void enqueue_work_locked(struct stream *stream, const struct double_work 
   *stream->last = work;
   stream->last = &work->next;
   stream->pending++;
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&stream->awake);
 }
 
 #include "cuda_graphs.h"
@@ -521,6 +532,7 @@ static struct stream *add_stream_locked(int priority) {
   stream->device = current->device;
   stream->priority = priority;
   stream->last = &stream->first;
+  pthread_cond_init(&stream->awake, NULL);
   stream->next = streams;
   streams = stream;
   pthread_create(&stream->thread, NULL, stream_loop, stream);
@@ -557,10 +569,10 @@ CUresult cuStreamDestroy_v2(struct stream *stream) {
   }
   stream->closing = 1;
   remove_stream_locked(stream);
-  pthread_cond_broadcast(&changed);
+  pthread_cond_signal(&stream->awake);
   pthread_mutex_unlock(&lock);
   pthread_join(stream->thread, NULL);
-  free(stream);
+  free_stream(stream);
   double_count("streams", -1);
   return result;
 }

@@ -5,6 +5,8 @@
  */
 #include "../../main/cuda/kernel.h"
 
+#include <sched.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #define MAX_KERNELS 64
@@ -77,10 +79,14 @@ int cudaDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC
 
 __thread struct double_place double_here;
 
-/* The threads of a block; they run on the thread of a stream. */
+/*
+ * The threads of a block; they run on the thread of a stream, and the next block has the same ones.
+ * They switch by jumps, because swapcontext makes a system call each time.
+ */
 static __thread struct {
-  ucontext_t scheduler;
-  ucontext_t fibers[MAX_THREADS];
+  jmp_buf scheduler;
+  jmp_buf fibers[MAX_THREADS];
+  int is_made[MAX_THREADS];
   int is_done[MAX_THREADS];
   int is_unsettled[MAX_THREADS]; /* multicast writes that other addresses may not show yet */
   char *stacks;
@@ -89,13 +95,25 @@ static __thread struct {
   const void *argument;
 } block;
 
-static void fiber_main(void) {
-  block.run(block.argument);
-  if (block.is_unsettled[double_here.thread]) {
-    double_violation("a kernel ends before what it wrote by multicast is seen at other addresses");
-    block.is_unsettled[double_here.thread] = 0;
+/* Waits until all threads of the block have reached this point. */
+void double_sync(const char *kernel) {
+  (void)kernel;
+  if (_setjmp(block.fibers[double_here.thread]) == 0) {
+    _longjmp(block.scheduler, 1);
   }
-  block.is_done[double_here.thread] = 1;
+}
+
+/* Runs the kernel of one block after the other. */
+static void fiber_main(void) {
+  while (1) {
+    block.run(block.argument);
+    if (block.is_unsettled[double_here.thread]) {
+      double_violation("a kernel ends before what it wrote by multicast is seen at other addresses");
+      block.is_unsettled[double_here.thread] = 0;
+    }
+    block.is_done[double_here.thread] = 1;
+    double_sync(NULL);
+  }
 }
 
 static void note_unsettled(void) { block.is_unsettled[double_here.thread] = 1; }
@@ -103,13 +121,6 @@ static void note_unsettled(void) { block.is_unsettled[double_here.thread] = 1; }
 void double_settle_aliases(void) {
   block.is_unsettled[double_here.thread] = 0;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-/* Waits until all threads of the block have reached this point. */
-void double_sync(const char *kernel) {
-  (void)kernel;
-  int thread = double_here.thread;
-  swapcontext(&block.fibers[thread], &block.scheduler);
 }
 
 uint32_t double_match(const char *kernel, uint32_t value) {
@@ -129,6 +140,27 @@ uint32_t double_ballot(const char *kernel, int value) {
   return value != 0 ? same : ~same;
 }
 
+static void enter_fiber(int thread) {
+  ucontext_t fiber;
+  getcontext(&fiber);
+  fiber.uc_stack.ss_sp = block.stacks + (size_t)thread * FIBER_BYTES;
+  fiber.uc_stack.ss_size = FIBER_BYTES;
+  fiber.uc_link = NULL;
+  makecontext(&fiber, fiber_main, 0);
+  setcontext(&fiber);
+}
+
+/* Runs a thread up to its next sync. */
+static __attribute__((noinline)) void run_fiber(int thread) {
+  if (_setjmp(block.scheduler) == 0) {
+    if (block.is_made[thread]) {
+      _longjmp(block.fibers[thread], 1);
+    }
+    block.is_made[thread] = 1;
+    enter_fiber(thread);
+  }
+}
+
 /*
  * Runs every thread up to its next sync; returns how many ended. The order alternates, so a read
  * without an earlier sync fails in one of the two orders.
@@ -139,7 +171,7 @@ static int run_fibers(int threads, int is_backwards) {
     int thread = is_backwards ? threads - 1 - i : i;
     if (!block.is_done[thread]) {
       double_here.thread = thread;
-      swapcontext(&block.scheduler, &block.fibers[thread]);
+      run_fiber(thread);
     }
     done += block.is_done[thread];
   }
@@ -147,21 +179,14 @@ static int run_fibers(int threads, int is_backwards) {
 }
 
 static void run_block(const char *kernel, int threads) {
-  for (int thread = 0; thread < threads; thread++) {
-    ucontext_t *fiber = &block.fibers[thread];
-    getcontext(fiber);
-    fiber->uc_stack.ss_sp = block.stacks + (size_t)thread * FIBER_BYTES;
-    fiber->uc_stack.ss_size = FIBER_BYTES;
-    fiber->uc_link = &block.scheduler;
-    makecontext(fiber, fiber_main, 0);
-    block.is_done[thread] = 0;
-  }
+  memset(block.is_done, 0, threads * sizeof *block.is_done);
   int done = 0;
   for (int round = (int)(double_here.block & 1); done < threads; round++) {
     done = run_fibers(threads, round & 1);
     if (done > 0 && done < threads) {
       double_violation("%s: %d of %d threads wait for threads that ended", kernel, threads - done,
                        threads);
+      memset(block.is_made, 0, sizeof block.is_made);
       return;
     }
   }
@@ -183,14 +208,31 @@ static void begin(struct compiled *kernel) {
   pthread_mutex_unlock(&lock);
 }
 
-static void run_launch(void *argument) {
-  struct launch *launch = argument;
-  begin(launch->kernel);
-  block.stacks = mmap(NULL, launch->threads * FIBER_BYTES, PROT_READ | PROT_WRITE,
+static pthread_key_t stacks_of_thread;
+
+static void unmap_stacks(void *stacks) { munmap(stacks, MAX_THREADS * FIBER_BYTES); }
+
+static void make_stacks_key(void) { pthread_key_create(&stacks_of_thread, unmap_stacks); }
+
+/* Maps the stacks of a stream's fibers once, until its thread ends. */
+static void map_stacks(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (block.stacks != NULL) {
+    return;
+  }
+  pthread_once(&once, make_stacks_key);
+  block.stacks = mmap(NULL, MAX_THREADS * FIBER_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (block.stacks == MAP_FAILED) {
     give_up("the CUDA double cannot map stacks");
   }
+  pthread_setspecific(stacks_of_thread, block.stacks);
+}
+
+static void run_launch(void *argument) {
+  struct launch *launch = argument;
+  begin(launch->kernel);
+  map_stacks();
   block.run = launch->kernel->run;
   block.argument = launch->argument;
   double_here.threads = launch->threads;
@@ -199,7 +241,6 @@ static void run_launch(void *argument) {
     double_here.block = i;
     run_block(launch->kernel->name, launch->threads);
   }
-  munmap(block.stacks, launch->threads * FIBER_BYTES);
   free(launch);
 }
 
@@ -447,6 +488,13 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
   return result;
 }
 
+/*
+ * How a kernel waits for another device. Tests have more devices than processors, so a waiting one
+ * leaves them to the others.
+ */
+static int sleep_shortly(void) { return usleep(20); }
+
+#define sched_yield sleep_shortly
 #include "../../main/cuda/concat.cu"
 #include "../../main/cuda/partition.cu"
 #include "../../main/cuda/peers.cu"
