@@ -18,6 +18,7 @@ import java.util.Objects;
  * @param privateMemory memory of kind {@link MemoryKind#PRIVATE}, which is used instead of disk
  *     when shared memory is full; 0 bytes, or at least two segments, one for each part. With it,
  *     only allocations for {@link SpillPolicy.Use#DISK} reach a disk.
+ * @param limit is asked before each new segment of shared memory
  * @param names the names of these options in messages
  */
 public record ArenaOptions(
@@ -28,12 +29,14 @@ public record ArenaOptions(
     long diskBytes,
     long marginBytes,
     PrivateMemory privateMemory,
+    MemoryLimit limit,
     SettingNames names) {
   static final long MIN_SEGMENT_BYTES = 4096;
   static final long MAX_SEGMENT_BYTES = 1L << 30;
 
   public ArenaOptions {
     Objects.requireNonNull(folder, "folder");
+    Objects.requireNonNull(limit, "limit");
     Objects.requireNonNull(names, "names");
     diskFolders = List.copyOf(diskFolders);
     if (segmentBytes < MIN_SEGMENT_BYTES || segmentBytes > MAX_SEGMENT_BYTES) {
@@ -52,7 +55,7 @@ public record ArenaOptions(
     }
   }
 
-  /** Options under their own names. */
+  /** Options under their own names, without a limit. */
   public ArenaOptions(
       Path folder,
       List<Path> diskFolders,
@@ -69,6 +72,7 @@ public record ArenaOptions(
         diskBytes,
         marginBytes,
         privateMemory,
+        MemoryLimit.NONE,
         SettingNames.OWN);
   }
 

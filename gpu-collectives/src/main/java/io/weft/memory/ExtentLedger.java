@@ -217,6 +217,11 @@ final class ExtentLedger {
     return unused;
   }
 
+  /** All segments. The caller uses their mappings only, which may be closed meanwhile. */
+  synchronized List<Segment> segments() {
+    return List.copyOf(segments.values());
+  }
+
   private void forget(Segment segment) {
     segments.remove(segment.id);
     segment.tier.removed(segment.bytes);

@@ -43,7 +43,7 @@ final class LinkedSegmentFiles implements SegmentFiles {
   static LinkedSegmentFiles of(ArenaOptions options, SegmentStorage storage) {
     List<SegmentFolder> folders = new ArrayList<>();
     for (Path folder : options.diskFolders()) {
-      folders.add(new SegmentFolder(folder, options.marginBytes(), storage));
+      folders.add(new SegmentFolder(folder, options.marginBytes(), MemoryLimit.NONE, storage));
     }
     return new LinkedSegmentFiles(options.folder(), folders);
   }

@@ -34,10 +34,13 @@ public final class MappedSegment implements AutoCloseable {
   private final long address;
   private final int size;
   private final AtomicReference<ByteBuffer> mapping;
+  private final boolean hasFile;
   private final Consumer<ByteBuffer> unmap;
 
-  private MappedSegment(Path file, ByteBuffer mapping, Consumer<ByteBuffer> unmap) {
+  private MappedSegment(
+      Path file, ByteBuffer mapping, boolean hasFile, Consumer<ByteBuffer> unmap) {
     this.file = file;
+    this.hasFile = hasFile;
     this.address = Memory.addressOf(mapping);
     this.size = mapping.capacity();
     this.mapping = new AtomicReference<>(mapping);
@@ -45,7 +48,7 @@ public final class MappedSegment implements AutoCloseable {
   }
 
   private MappedSegment(Path file, MappedByteBuffer mapping) {
-    this(file, mapping, Memory::unmap);
+    this(file, mapping, true, Memory::unmap);
   }
 
   /**
@@ -64,7 +67,7 @@ public final class MappedSegment implements AutoCloseable {
     }
     long aligned = (block + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     ByteBuffer view = Memory.view(null, aligned, Math.toIntExact(bytes));
-    return new MappedSegment(name, view, gone -> Memory.free(block));
+    return new MappedSegment(name, view, false, gone -> Memory.free(block));
   }
 
   /**
@@ -191,9 +194,21 @@ public final class MappedSegment implements AutoCloseable {
     return open.slice((int) offset, length);
   }
 
+  /**
+   * Drops the pages of the mapping from this process, so that they do not count as its resident
+   * memory. The file keeps them, and the next access maps them again. Other threads may use the
+   * mapping meanwhile. Does nothing in private memory, after {@link #close()} and on a JVM that
+   * cannot do it.
+   */
+  public synchronized void dropPages() {
+    if (hasFile && mapping.get() != null) {
+      Memory.dropPages(address, size);
+    }
+  }
+
   /** Unmaps the memory; the file stays. Closing again does nothing. */
   @Override
-  public void close() {
+  public synchronized void close() {
     ByteBuffer open = mapping.getAndSet(null);
     if (open != null) {
       unmap.accept(open);

@@ -1,6 +1,8 @@
 package io.weft.memory;
 
 import java.lang.reflect.Field;
+import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.Method;
 import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import sun.misc.Unsafe;
@@ -47,6 +49,7 @@ public final class Memory {
   private static final long CAPACITY_FIELD = bufferField("capacity");
   private static final ByteBuffer NO_BYTES = ByteBuffer.allocateDirect(0);
   private static final long KEPT_FIELD = keptField();
+  private static final Method UNLOAD = unloadMethod();
 
   private Memory() {}
 
@@ -300,5 +303,37 @@ public final class Memory {
    */
   public static void unmap(ByteBuffer buffer) {
     UNSAFE.invokeCleaner(buffer);
+  }
+
+  /**
+   * Drops the pages of a shared mapping of a file from this process; the file keeps them. Memory
+   * without a file would lose its contents.
+   */
+  static void dropPages(long address, long bytes) {
+    if (UNLOAD != null) {
+      try {
+        UNLOAD.invoke(null, address, false, bytes);
+      } catch (ReflectiveOperationException e) {
+        throw new IllegalStateException("pages were not dropped", e);
+      }
+    }
+  }
+
+  /** Whether {@link #dropPages} works: Java offers it to its own classes only. */
+  static boolean dropsPages() {
+    return UNLOAD != null;
+  }
+
+  private static Method unloadMethod() {
+    try {
+      Method unload =
+          Class.forName("java.nio.MappedMemoryUtils")
+              .getDeclaredMethod("unload", long.class, boolean.class, long.class);
+      unload.setAccessible(true);
+      return unload;
+    } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+      // Spark opens java.nio; without that, pages stay.
+      return null;
+    }
   }
 }

@@ -3,12 +3,13 @@ package io.weft.memory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
  * A folder for segment files. It refuses a file that would leave less than the margin in its file
- * system. After a failure it refuses all files for a while, because each attempt in a full file
- * system costs the writing of a segment.
+ * system, or that its limit objects to. After a failure it refuses all files for a while, because
+ * each attempt in a full file system costs the writing of a segment.
  *
  * <p>Thread-safe.
  */
@@ -17,14 +18,16 @@ final class SegmentFolder {
 
   private final Path path;
   private final long marginBytes;
+  private final MemoryLimit limit;
   private final SegmentStorage storage;
   private volatile Failure lastFailure;
 
   private record Failure(String reason, long nanoTime) {}
 
-  SegmentFolder(Path path, long marginBytes, SegmentStorage storage) {
+  SegmentFolder(Path path, long marginBytes, MemoryLimit limit, SegmentStorage storage) {
     this.path = path;
     this.marginBytes = marginBytes;
+    this.limit = limit;
     this.storage = storage;
   }
 
@@ -71,6 +74,10 @@ final class SegmentFolder {
               + Bytes.text(bytes)
               + " and a margin of "
               + Bytes.text(marginBytes));
+    }
+    Optional<String> objection = limit.objection(bytes);
+    if (objection.isPresent()) {
+      throw new IOException(objection.get());
     }
   }
 }

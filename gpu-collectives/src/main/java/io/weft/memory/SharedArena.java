@@ -186,6 +186,22 @@ public final class SharedArena implements AutoCloseable {
   }
 
   /**
+   * Drops the pages of all files from this process, so that they do not count as its resident
+   * memory. They are mapped again when they are used.
+   */
+  public void dropPages() {
+    ledger.segments().forEach(segment -> segment.mapping.dropPages());
+  }
+
+  /**
+   * Deletes all unused segments in memory, for a process that is short of it. The kernel can drop
+   * the pages of disk segments.
+   */
+  public void freeUnused() {
+    List.of(memory, transientMemory, retainedMemory).forEach(tier -> supply.deleteIdle(tier, 0));
+  }
+
+  /**
    * The transient private memory in bytes that one task may hold while it asks for more; 0 for an
    * arena without private memory.
    */
@@ -314,7 +330,7 @@ public final class SharedArena implements AutoCloseable {
 
     static FolderSegmentFiles of(ArenaOptions options, SegmentStorage storage) {
       return new FolderSegmentFiles(
-          new SegmentFolder(options.folder(), options.marginBytes(), storage));
+          new SegmentFolder(options.folder(), options.marginBytes(), options.limit(), storage));
     }
 
     @Override

@@ -42,6 +42,55 @@ class MappedSegmentTest {
     }
   }
 
+  /** The pages leave the process, the bytes stay; also for a thread that writes at that moment. */
+  @Test
+  void droppedPagesAreMappedAgainWithTheirBytes() throws Exception {
+    int bytes = 64 << 20;
+    Path file = folder.resolve("segment-0");
+    try (MappedSegment segment = MappedSegment.reserve(file, bytes)) {
+      Memory.setMemory(segment.address(), bytes, (byte) 7);
+      long before = residentFiles();
+      segment.dropPages();
+      assertThat(Memory.dropsPages()).as("with java.nio open").isTrue();
+      assertThat(before - residentFiles()).as("bytes dropped").isGreaterThan(bytes / 2);
+      Thread dropper =
+          new Thread(
+              () -> {
+                for (int i = 0; i < 1000; i++) {
+                  segment.dropPages();
+                }
+              });
+      dropper.start();
+      for (int at = 0; at < bytes; at += 4096) {
+        assertThat(Memory.getLong(segment.address() + at)).isEqualTo(0x0707070707070707L);
+        Memory.putLong(segment.address() + at, at);
+      }
+      dropper.join();
+      for (int at = 0; at < bytes; at += 4096) {
+        assertThat(Memory.getLong(segment.address() + at)).isEqualTo(at);
+      }
+      segment.close();
+      segment.dropPages();
+    }
+  }
+
+  private static long residentFiles() throws IOException {
+    return Files.readAllLines(Path.of("/proc/self/status")).stream()
+        .filter(line -> line.startsWith("RssFile:") || line.startsWith("RssShmem:"))
+        .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) << 10)
+        .sum();
+  }
+
+  /** Private memory has no file, so dropping its pages would lose its bytes. */
+  @Test
+  void privateMemoryKeepsItsPages() throws IOException {
+    try (MappedSegment segment = MappedSegment.ofPrivateMemory(folder.resolve("none"), 1 << 20)) {
+      Memory.setMemory(segment.address(), 1 << 20, (byte) 7);
+      segment.dropPages();
+      assertThat(Memory.getLong(segment.address() + (1 << 19))).isEqualTo(0x0707070707070707L);
+    }
+  }
+
   @Test
   void aMappingOutlivesItsFile() throws IOException {
     Path file = folder.resolve("segment-0");

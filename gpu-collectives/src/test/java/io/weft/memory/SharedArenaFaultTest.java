@@ -3,6 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.memory.SpillPolicy.Use;
 import java.io.IOException;
 import java.nio.file.FileSystemException;
@@ -10,7 +11,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -42,6 +45,35 @@ class SharedArenaFaultTest {
           .hasMessageContaining(folders.arena + " has 65.0 KiB left")
           .hasMessageContaining("a margin of 1000 B");
       arena.free(fits);
+    }
+  }
+
+  /** The disk takes what the limit refuses, and memory is used again when the limit allows it. */
+  @Test
+  void aLimitRefusesSegmentsOfSharedMemoryOnly() throws IOException {
+    AtomicReference<String> objection = new AtomicReference<>();
+    ArenaOptions options =
+        new ArenaOptions(
+            folders.arena,
+            List.of(folders.disk),
+            SEGMENT,
+            100L * SEGMENT,
+            100L * SEGMENT,
+            0,
+            PrivateMemory.NONE,
+            bytes -> Optional.ofNullable(objection.get()),
+            SettingNames.OWN);
+    try (SharedArena arena = SharedArena.open(options, storage)) {
+      objection.set("the container is full");
+      Extent first = arena.allocate(SEGMENT, Use.RETAINED);
+      assertThat(first.kind()).isEqualTo(MemoryKind.DISK);
+      assertThat(arena.refusal(MemoryKind.SHARED_MEMORY)).hasValue("the container is full");
+      assertThat(arena.tryAllocate(SEGMENT, Use.SHARED_ONLY)).isNull();
+      objection.set(null);
+      Extent second = arena.allocate(SEGMENT, Use.RETAINED);
+      assertThat(second.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      arena.free(first);
+      arena.free(second);
     }
   }
 

@@ -38,6 +38,25 @@ class SharedArenaTest {
   }
 
   @Test
+  void unusedMemoryIsFreedAtOnceButDiskIsKept() throws IOException {
+    try (SharedArena arena = open(2, 1)) {
+      List<Extent> all = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        all.add(arena.allocate(SEGMENT, Use.RETAINED));
+      }
+      arena.free(all.remove(2));
+      arena.free(all.remove(0));
+      arena.freeUnused();
+      assertThat(arena.statistics().memory().segments()).isEqualTo(1);
+      assertThat(arena.statistics().disk().segments()).isEqualTo(1);
+      Memory.putLong(all.get(0).address(), 42);
+      arena.dropPages();
+      assertThat(Memory.getLong(all.get(0).address())).isEqualTo(42);
+      arena.free(all.get(0));
+    }
+  }
+
+  @Test
   void memoryComesBeforeDiskAndBothHaveTheirBudget() throws IOException {
     try (SharedArena arena = open(2, 1)) {
       List<Extent> all = new ArrayList<>();

@@ -6,14 +6,12 @@ import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.peer.TransportMode;
 import io.weft.shuffle.store.EncryptionKey;
-import io.weft.shuffle.store.HostRoot;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 
@@ -157,11 +155,11 @@ public record ExchangeOptions(
    * @param folder for segments; empty to choose shared memory, or the first local folder without it
    * @param localDirs Spark's local folders, at least one, for segments beyond the memory budget
    * @param segmentBytes size of a segment, at least 64 KiB
-   * @param memoryBytes budget in shared memory, or 0 for the smaller of 4 GiB and a quarter of the
-   *     file system
+   * @param memoryBytes budget in shared memory, or 0 for what {@link MemoryBudget} finds
    * @param diskBytes budget in the local folders
    * @param marginBytes to leave free in the shared memory file system
    * @param encryption of the local folders; empty if they are not encrypted
+   * @param grant what the executor was given of its host's memory
    */
   public record MemoryOptions(
       Optional<Path> folder,
@@ -170,10 +168,10 @@ public record ExchangeOptions(
       long memoryBytes,
       long diskBytes,
       long marginBytes,
-      Optional<DiskEncryption> encryption) {
-    private static final long MAX_AUTOMATIC_BYTES = 4L << 30;
-
+      Optional<DiskEncryption> encryption,
+      MemoryGrant grant) {
     public MemoryOptions {
+      Objects.requireNonNull(grant, "grant");
       localDirs = List.copyOf(localDirs);
       if (localDirs.isEmpty()) {
         throw new IllegalArgumentException("localDirs: at least one folder is needed");
@@ -192,34 +190,65 @@ public record ExchangeOptions(
       }
     }
 
+    /** Options of an executor with a whole host. */
+    public MemoryOptions(
+        Optional<Path> folder,
+        List<Path> localDirs,
+        long segmentBytes,
+        long memoryBytes,
+        long diskBytes,
+        long marginBytes,
+        Optional<DiskEncryption> encryption) {
+      this(
+          folder,
+          localDirs,
+          segmentBytes,
+          memoryBytes,
+          diskBytes,
+          marginBytes,
+          encryption,
+          MemoryGrant.WHOLE_HOST);
+    }
+
     /** The options of the arena. */
-    ArenaOptions arena(Path executorFolder, HostRoot root, SettingNames names) throws IOException {
+    ArenaOptions arena(Path executorFolder, MemoryBudget budget, SettingNames names) {
       return new ArenaOptions(
           executorFolder,
           localDirs,
           segmentBytes,
-          budget(root),
+          budget.bytes(),
           diskBytes,
           marginBytes,
           encryption.map(DiskEncryption::memory).orElse(PrivateMemory.NONE),
+          budget,
           names);
     }
+  }
 
-    /** The memory budget. It is 0 if encryption is on and the root is on a disk. */
-    private long budget(HostRoot root) throws IOException {
-      if (encryption.isPresent() && !root.sharedMemory()) {
-        return 0;
+  /**
+   * What an executor was given of its host's memory.
+   *
+   * @param hostFraction the part of a memory file system up to which Weft fills it, above 0 and at
+   *     most 1
+   * @param otherBytes memory of this process beside the Java heap and shared memory
+   * @param containerBytes memory of the container, if the cluster manager counts the resident
+   *     memory of processes, mapped files included; empty if only control groups limit it
+   */
+  public record MemoryGrant(double hostFraction, long otherBytes, OptionalLong containerBytes) {
+    /** All of the host, as far as control groups allow. */
+    public static final MemoryGrant WHOLE_HOST = new MemoryGrant(1, 0, OptionalLong.empty());
+
+    public MemoryGrant {
+      Objects.requireNonNull(containerBytes, "containerBytes");
+      // Written so that NaN is refused too.
+      if (!(hostFraction > 0 && hostFraction <= 1)) {
+        throw new IllegalArgumentException(
+            "hostFraction is " + hostFraction + "; allowed are values above 0, at most 1");
       }
-      return memoryBytes > 0 ? memoryBytes : automaticBytes(root.path());
-    }
-
-    /**
-     * The default budget in shared memory: the smaller of 4 GiB and a quarter of the file system.
-     *
-     * @param root a folder on it
-     */
-    public static long automaticBytes(Path root) throws IOException {
-      return Math.min(MAX_AUTOMATIC_BYTES, Files.getFileStore(root).getTotalSpace() / 4);
+      if (otherBytes < 0 || containerBytes.orElse(1) < 1) {
+        throw new IllegalArgumentException(
+            "otherBytes " + otherBytes + ", containerBytes " + containerBytes);
+      }
     }
   }
 }

@@ -32,6 +32,7 @@ import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.shuffle.store.OutgoingOutput;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedDeque;
@@ -63,7 +64,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private final BlockReaders readers;
   private final PeerCallClient calls;
   private final ExchangeCounters counters;
-  private final long memoryBudgetBytes;
+  private final MemoryBudget budget;
   private final Duration fetchTimeout;
   private final Optional<String> remark;
   private final boolean inMemory;
@@ -73,14 +74,14 @@ public final class ExecutorExchange implements AutoCloseable {
     this.closer = closer;
     this.counters = new ExchangeCounters();
     HostRoot root = chooseRoot(options.memory());
-    remark = remark(options.memory(), root);
+    budget = MemoryBudget.of(options.memory(), root, options.names());
+    remark = remark(options.memory(), root, budget);
     remark.ifPresent(LOG::warn);
     inMemory = root.sharedMemory();
     folder =
         closer.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
-    ArenaOptions arenaOptions = options.memory().arena(folder.path(), root, options.names());
+    ArenaOptions arenaOptions = options.memory().arena(folder.path(), budget, options.names());
     arena = closer.add(SharedArena.open(arenaOptions));
-    memoryBudgetBytes = arenaOptions.memoryBytes();
     Optional<EncryptionKey> key = options.memory().encryption().map(DiskEncryption::key);
     hostPeers = closer.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
     catalog =
@@ -152,7 +153,19 @@ public final class ExecutorExchange implements AutoCloseable {
     server.dropStalled(fetchTimeout);
     catalog.reclaim();
     arena.freeIdle(DISK_KEPT);
+    returnMemory();
     folder.sweep();
+  }
+
+  /** Returns memory of a container that is nearly full, the cheapest first. */
+  private void returnMemory() {
+    if (budget.countsMappedFiles() && budget.isShort()) {
+      arena.dropPages();
+      hostPeers.dropPages();
+    }
+    if (inMemory && budget.isShort()) {
+      arena.freeUnused();
+    }
   }
 
   private static HostRoot chooseRoot(MemoryOptions memory) throws IOException {
@@ -162,21 +175,21 @@ public final class ExecutorExchange implements AutoCloseable {
         memory.segmentBytes() + memory.marginBytes());
   }
 
-  private static Optional<String> remark(MemoryOptions memory, HostRoot root) {
-    boolean onDisk = memory.encryption().isPresent() && !root.sharedMemory();
-    return root.fallbackReason()
-        .map(reason -> "Blocks go to Spark's local folders because " + reason)
-        .or(
-            () ->
-                onDisk
-                    ? Optional.of(
-                        "Blocks are all encrypted in Spark's local folders because "
-                            + root.path()
-                            + " is not in memory")
-                    : Optional.empty());
+  private static Optional<String> remark(MemoryOptions memory, HostRoot root, MemoryBudget budget) {
+    List<String> remarks = new ArrayList<>();
+    root.fallbackReason()
+        .ifPresent(reason -> remarks.add("Blocks go to Spark's local folders because " + reason));
+    if (remarks.isEmpty() && memory.encryption().isPresent() && !root.sharedMemory()) {
+      remarks.add(
+          "Blocks are all encrypted in Spark's local folders because "
+              + root.path()
+              + " is not in memory");
+    }
+    remarks.addAll(budget.remarks());
+    return remarks.isEmpty() ? Optional.empty() : Optional.of(String.join(". ", remarks));
   }
 
-  /** Why blocks are not in the configured place, as a sentence; empty if they are. */
+  /** Why blocks are not in the configured place, or may not stay there; empty if they are. */
   public Optional<String> remark() {
     return remark;
   }
@@ -331,7 +344,7 @@ public final class ExecutorExchange implements AutoCloseable {
     return new ExchangeStatistics(
         counters.snapshot(),
         arena.statistics(),
-        memoryBudgetBytes,
+        budget.bytes(),
         catalog.retiredBytes(),
         hostPeers.mappedSegments(),
         readers.open(),

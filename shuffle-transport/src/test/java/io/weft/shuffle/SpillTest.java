@@ -5,7 +5,9 @@ import static io.weft.support.TestBlocks.readAll;
 import static io.weft.support.TestBlocks.request;
 import static io.weft.support.TestBlocks.write;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
+import io.weft.shuffle.ExchangeOptions.MemoryGrant;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.ChunkReader;
 import io.weft.shuffle.fetch.FetchListener;
@@ -17,8 +19,10 @@ import io.weft.support.TestCluster;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -125,13 +129,35 @@ class SpillTest {
     }
   }
 
+  /** In a container whose manager counts mapped files, also while tasks hold chunks in them. */
+  @Test
+  void mappedPagesLeaveAFullContainer() throws IOException {
+    cluster.grant(new MemoryGrant(1, 0, OptionalLong.of(1)));
+    ownerOfManyBlocks();
+    ExecutorExchange reader = cluster.open("reader");
+    List<BlockRequest> all = List.of(request("owner", new BlockKey(1, 0), 0, 200, 16_000_000));
+    try (ChunkReader chunks = reader.read(all, FetchListener.NONE)) {
+      assertThat(chunks.next()).isTrue();
+      await("no resident page of the reader's and the owner's mappings")
+          .atMost(Duration.ofSeconds(30))
+          .until(() -> residentKibibytes(cluster.local()) + residentKibibytes("rw-s", folder) == 0);
+    }
+    assertThat(readAll(reader, all))
+        .containsExactlyInAnyOrderElementsOf(
+            expected(1, 0, 1, 0, 200, (map, p, chunk) -> chunk == 0 ? BLOCK_BYTES : 0));
+  }
+
   /** The resident KiB of read-only mappings of files below a folder. */
   private static long residentKibibytes(Path below) throws IOException {
+    return residentKibibytes("r--s", below);
+  }
+
+  private static long residentKibibytes(String access, Path below) throws IOException {
     long sum = 0;
     boolean ours = false;
     for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
       if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
-        ours = line.contains(" r--s ") && line.contains(below.toRealPath().toString());
+        ours = line.contains(" " + access + " ") && line.contains(below.toRealPath().toString());
       } else if (ours && line.startsWith("Rss:")) {
         sum += Long.parseLong(line.replaceAll("\\D", ""));
       }

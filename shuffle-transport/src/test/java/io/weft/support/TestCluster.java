@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
+import io.weft.shuffle.ExchangeOptions.MemoryGrant;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
 import io.weft.shuffle.ExchangeOptions.TrafficOptions;
@@ -49,6 +50,7 @@ public final class TestCluster implements AutoCloseable {
   private long memoryBytes = 256 << 20;
   private long diskBytes = 256 << 20;
   private Optional<DiskEncryption> encryption = Optional.empty();
+  private MemoryGrant grant = MemoryGrant.WHOLE_HOST;
   private SparkConf conf = new SparkConf(false);
   private TrafficOptions traffic =
       new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 32 << 20);
@@ -91,6 +93,11 @@ public final class TestCluster implements AutoCloseable {
     return this;
   }
 
+  public TestCluster grant(MemoryGrant newGrant) {
+    grant = newGrant;
+    return this;
+  }
+
   public TestCluster traffic(TrafficOptions newTraffic) {
     traffic = newTraffic;
     return this;
@@ -130,7 +137,14 @@ public final class TestCluster implements AutoCloseable {
         executorId,
         "test",
         new MemoryOptions(
-            Optional.of(root), List.of(local), segmentBytes, memoryBytes, diskBytes, 0, encryption),
+            Optional.of(root),
+            List.of(local),
+            segmentBytes,
+            memoryBytes,
+            diskBytes,
+            0,
+            encryption,
+            grant),
         new NetworkOptions(
             "localhost",
             "localhost",

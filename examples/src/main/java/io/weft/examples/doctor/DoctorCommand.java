@@ -7,7 +7,7 @@ import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.Choice;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.examples.terminal.Units;
-import io.weft.shuffle.ExchangeOptions.MemoryOptions;
+import io.weft.shuffle.MemoryBudget;
 import io.weft.shuffle.store.HostRoot;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.SpillMemory;
@@ -148,14 +148,15 @@ public final class DoctorCommand implements Callable<Integer> {
     /** Chooses as an executor does with the default settings. */
     private String blocks() {
       long least =
-          MemorySettings.SEGMENT_SIZE.defaultValue()
-              + MemorySettings.MARGIN.defaultValue();
+          MemorySettings.SEGMENT_SIZE.defaultValue() + MemorySettings.MARGIN.defaultValue();
       try {
         HostRoot root = HostRoot.choose(capabilities, folder.orElse(null), localFolders, least);
         return "in %s, up to %s for each executor unless spark.weft.memory.size says otherwise%s%s"
             .formatted(
                 root.userFolder(),
-                Units.bytes(MemoryOptions.automaticBytes(root.path())),
+                Units.bytes(
+                    MemoryBudget.automaticBytes(
+                        root.path(), MemorySettings.HOST_FRACTION.defaultValue())),
                 root.sharedMemory() ? "" : ", which is not in memory",
                 root.fallbackReason().map(reason -> "; because " + reason).orElse(""));
       } catch (IOException e) {

@@ -48,6 +48,11 @@ public final class HostPeers implements AutoCloseable {
     peers.values().forEach(peer -> peer.ifPresent(index -> index.removeShuffle(shuffleId)));
   }
 
+  /** Drops the pages of peers' segments from this process; they are mapped again when read. */
+  public void dropPages() {
+    peers.values().forEach(peer -> peer.ifPresent(PeerIndex::dropPages));
+  }
+
   /** The number of segments of peers that are mapped now. */
   public int mappedSegments() {
     return peers.values().stream().mapToInt(p -> p.map(PeerIndex::mappedSegments).orElse(0)).sum();

@@ -99,7 +99,8 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
     return PrivateFolders.objection(folder.resolve(userFolderName(user)));
   }
 
-  private static boolean isMemory(Path folder) {
+  /** Whether a folder is in memory, not on a disk; false if that is unknown. */
+  public static boolean isMemory(Path folder) {
     try {
       // Check the file system, not the name: in a container /dev/shm may be on a disk.
       return MEMORY_FILE_SYSTEMS.contains(Files.getFileStore(folder).type());

@@ -175,6 +175,11 @@ public final class PeerIndex {
     segments.close();
   }
 
+  /** Drops the pages of the peer's segments from this process. */
+  void dropPages() {
+    segments.dropPages();
+  }
+
   /** The number of the peer's segments that are mapped now. */
   int mappedSegments() {
     return segments.size();

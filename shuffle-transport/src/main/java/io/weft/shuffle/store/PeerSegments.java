@@ -71,6 +71,11 @@ public final class PeerSegments implements AutoCloseable {
     }
   }
 
+  /** Drops the pages of all mapped segments from this process; they are mapped again when read. */
+  void dropPages() {
+    segments.values().forEach(mapped -> mapped.segment.dropPages());
+  }
+
   /** The number of segments that are mapped now. */
   int size() {
     return segments.size();

@@ -20,8 +20,23 @@ public final class MemorySettings {
           0L,
           APPLICATION,
           "Shared memory that each executor may use for shuffle data. 0 takes a quarter of the"
-              + " shared memory file system, at most 4g. Data beyond this size goes to Spark's"
-              + " local folders.");
+              + " shared memory file system, at most 4g and at most what the JVM leaves of the"
+              + " container: its limit (control groups; on YARN heap and overhead) less heap, a"
+              + " tenth of the heap or 384m, limited direct memory and off-heap memory. If that"
+              + " is less than two segments, it takes none. Data beyond this size goes to"
+              + " Spark's local folders. So does data for which the container has no room when"
+              + " it is written.");
+
+  /** The part of a memory file system that Weft may fill. */
+  public static final Setting<Double> HOST_FRACTION =
+      new Setting<>(
+          WeftSettings.PREFIX + "memory.hostFraction",
+          SettingTypes.fraction(0.01),
+          0.5,
+          APPLICATION,
+          "The part of the shared memory file system up to which the executors of a host fill it."
+              + " Files of all programs and users count. An executor that would exceed it uses"
+              + " Spark's local folders.");
 
   /** Size of a segment of the arena. */
   public static final Setting<Long> SEGMENT_SIZE =
@@ -96,6 +111,7 @@ public final class MemorySettings {
 
   /** These settings, in the order of the documentation. */
   static List<Setting<?>> all() {
-    return List.of(SIZE, SEGMENT_SIZE, FOLDER, MARGIN, SPILL_SIZE, SPILL_PRIVATE_MEMORY);
+    return List.of(
+        SIZE, HOST_FRACTION, SEGMENT_SIZE, FOLDER, MARGIN, SPILL_SIZE, SPILL_PRIVATE_MEMORY);
   }
 }

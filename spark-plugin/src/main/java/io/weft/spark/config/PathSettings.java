@@ -1,5 +1,7 @@
 package io.weft.spark.config;
 
+import static java.util.Map.entry;
+
 import io.weft.memory.SettingNames;
 import io.weft.shuffle.peer.PathRules;
 import java.util.List;
@@ -34,17 +36,20 @@ public final class PathSettings {
   public static final class OptionNames {
     private static final SettingNames SETTINGS =
         new SettingNames(
-            Map.of(
-                "memoryBytes", MemorySettings.SIZE.key(),
-                "diskBytes", MemorySettings.SPILL_SIZE.key(),
-                "privateMemory", MemorySettings.SPILL_PRIVATE_MEMORY.key(),
-                "marginBytes", MemorySettings.MARGIN.key(),
-                "diskFolders", "spark.local.dir",
-                "fetchTimeout", WeftSettings.FETCH_TIMEOUT.key(),
-                "maxServedBytes", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT.key(),
-                "maxServedBytesPerPeer", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER.key(),
-                "mode", WeftSettings.TRANSPORT.key(),
-                "unencryptedNccl", WeftSettings.NCCL_ALLOW_UNENCRYPTED.key()));
+            Map.ofEntries(
+                entry("memoryBytes", MemorySettings.SIZE.key()),
+                entry("hostFraction", MemorySettings.HOST_FRACTION.key()),
+                entry("containerBytes", ContainerMemory.OVERHEAD),
+                entry("diskBytes", MemorySettings.SPILL_SIZE.key()),
+                entry("privateMemory", MemorySettings.SPILL_PRIVATE_MEMORY.key()),
+                entry("marginBytes", MemorySettings.MARGIN.key()),
+                entry("diskFolders", "spark.local.dir"),
+                entry("fetchTimeout", WeftSettings.FETCH_TIMEOUT.key()),
+                entry("maxServedBytes", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT.key()),
+                entry(
+                    "maxServedBytesPerPeer", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER.key()),
+                entry("mode", WeftSettings.TRANSPORT.key()),
+                entry("unencryptedNccl", WeftSettings.NCCL_ALLOW_UNENCRYPTED.key())));
 
     private OptionNames() {}
 

@@ -249,6 +249,21 @@ public final class Setting<T> {
       };
     }
 
+    /** A part of a whole, at most 1. */
+    static SettingType<Double> fraction(double min) {
+      return new Ranged<>(min, 1.0, "fraction") {
+        @Override
+        Double read(String text) {
+          return Double.valueOf(text);
+        }
+
+        @Override
+        public String format(Double value) {
+          return value.toString();
+        }
+      };
+    }
+
     /** A duration; a number without a unit is seconds, as in Spark's timeouts. */
     static SettingType<Duration> duration(Duration min, Duration max) {
       return new Ranged<>(min, max, "duration") {

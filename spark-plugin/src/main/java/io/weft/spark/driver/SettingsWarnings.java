@@ -6,6 +6,7 @@ import static io.weft.spark.config.WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT;
 import static io.weft.spark.config.WeftSettings.FETCH_REQUEST_SIZE;
 import static io.weft.spark.config.WeftSettings.NCCL_ALLOW_UNENCRYPTED;
 
+import io.weft.spark.config.ContainerMemory;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.SpillMemory;
 import java.util.ArrayList;
@@ -28,10 +29,9 @@ public final class SettingsWarnings {
   private static void onWeft(SparkConf conf, List<String> remarks) {
     long memory = SIZE.get(conf);
     if (memory > 0 && memory < SEGMENT_SIZE.get(conf)) {
-      remarks.add(
-          "%s is below %s: segments are made that small"
-              .formatted(SIZE, SEGMENT_SIZE));
+      remarks.add("%s is below %s: segments are made that small".formatted(SIZE, SEGMENT_SIZE));
     }
+    ContainerMemory.remark(conf).ifPresent(remarks::add);
     if (FETCH_MAX_BYTES_IN_FLIGHT.get(conf) < FETCH_REQUEST_SIZE.get(conf)) {
       remarks.add(
           "%s is below %s: requests are made that small"

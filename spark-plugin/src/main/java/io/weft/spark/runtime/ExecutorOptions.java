@@ -1,11 +1,12 @@
 package io.weft.spark.runtime;
 
+import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
 import io.weft.shuffle.ExchangeOptions.TrafficOptions;
-import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.store.EncryptionKey;
+import io.weft.spark.config.ContainerMemory;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.PathSettings.OptionNames;
 import io.weft.spark.config.SpillMemory;
@@ -74,7 +75,8 @@ final class ExecutorOptions {
         memory,
         MemorySettings.SPILL_SIZE.get(conf),
         MemorySettings.MARGIN.get(conf),
-        encryption());
+        encryption(),
+        ContainerMemory.grant(conf, executorId));
   }
 
   /** Spark gives each executor the application's key when it starts. */

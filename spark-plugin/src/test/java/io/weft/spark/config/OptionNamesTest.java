@@ -14,9 +14,12 @@ class OptionNamesTest {
   @Test
   void everyNameIsAKeyOfASetting() {
     List<String> keys = WeftSettings.all().stream().map(Setting::key).toList();
-    assertThat(OptionNames.settings().byOption()).hasSize(10).doesNotContainKey("unknown");
+    assertThat(OptionNames.settings().byOption()).hasSize(12).doesNotContainKey("unknown");
     assertThat(OptionNames.settings().byOption().values())
-        .allMatch(name -> keys.contains(name) || name.equals("spark.local.dir"));
+        .allMatch(
+            name ->
+                keys.contains(name)
+                    || List.of("spark.local.dir", "spark.executor.memoryOverhead").contains(name));
     assertThat(OptionNames.settings().of("unknown")).isEqualTo("unknown");
   }
 

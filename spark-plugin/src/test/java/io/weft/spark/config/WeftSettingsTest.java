@@ -27,6 +27,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.nccl.allowUnencrypted", "false");
     expected.put("spark.weft.port", "0");
     expected.put("spark.weft.memory.size", "0");
+    expected.put("spark.weft.memory.hostFraction", "0.5");
     expected.put("spark.weft.memory.segmentSize", "64m");
     expected.put("spark.weft.memory.folder", "");
     expected.put("spark.weft.memory.margin", "32m");
@@ -111,6 +112,11 @@ class WeftSettingsTest {
           spark.weft.port,                  70000,    a number from 0 to 65535
           spark.weft.memory.size,           1k,       0 (choose) or a size from 1m to 64t
           spark.weft.memory.size,           -1,       0 (choose) or a size from 1m to 64t
+          spark.weft.memory.hostFraction,   0,        a fraction from 0.01 to 1.0
+          spark.weft.memory.hostFraction,   -0.5,     a fraction from 0.01 to 1.0
+          spark.weft.memory.hostFraction,   1.5,      a fraction from 0.01 to 1.0
+          spark.weft.memory.hostFraction,   NaN,      a fraction from 0.01 to 1.0
+          spark.weft.memory.hostFraction,   50%,      a fraction from 0.01 to 1.0
           spark.weft.memory.segmentSize,    many,     a size from 1m to 1g
           spark.weft.memory.segmentSize,    0,        a size from 1m to 1g
           spark.weft.memory.folder,         shm,      empty (choose) or an absolute path
