@@ -102,7 +102,7 @@ final class ExtentLedger {
     }
     out.remove(extent);
     Tier tier = block.segment.tier;
-    if (block.segment.oversize) {
+    if (block.segment.disposable) {
       block.granules = granules;
     } else {
       tier.free.shrink(block, granules);
@@ -122,10 +122,10 @@ final class ExtentLedger {
     block.site = null;
     segment.extents--;
     segment.tier.usedBytes -= extent.length();
-    if (!segment.oversize) {
+    if (!segment.disposable) {
       segment.tier.free.give(block);
     }
-    if (segment.extents == 0 && (segment.oversize || closed)) {
+    if (segment.extents == 0 && (segment.disposable || closed)) {
       forget(segment);
       return segment;
     }
@@ -133,19 +133,37 @@ final class ExtentLedger {
     return null;
   }
 
-  /** Removes segments that were empty for that time from a tier, for the caller to delete. */
-  synchronized List<Segment> idle(Tier tier, long nanos) {
+  /** Removes the segments that were empty for that time, for the caller to delete. */
+  synchronized List<Segment> idle(long nanos) {
     long now = System.nanoTime();
     List<Segment> idle =
         segments.values().stream()
-            .filter(segment -> segment.tier == tier && segment.extents == 0)
+            .filter(segment -> segment.extents == 0)
             .filter(segment -> now - segment.emptySince >= nanos)
             .toList();
     for (Segment segment : idle) {
-      tier.free.remove(segment.first);
+      segment.tier.free.remove(segment.first);
       forget(segment);
     }
     return idle;
+  }
+
+  /**
+   * Stops to allocate from all segments with files. Each is removed with its last extent. Returns
+   * those without extents, for the caller to delete now.
+   */
+  synchronized List<Segment> abandonFiles() {
+    List<Segment> named =
+        segments.values().stream()
+            .filter(segment -> segment.tier.kind != MemoryKind.PRIVATE && !segment.disposable)
+            .toList();
+    for (Segment segment : named) {
+      segment.disposable = true;
+      segment.tier.free.removeAll(segment);
+    }
+    List<Segment> unused = named.stream().filter(segment -> segment.extents == 0).toList();
+    unused.forEach(this::forget);
+    return unused;
   }
 
   private Block blockOf(Extent extent) {
@@ -182,13 +200,13 @@ final class ExtentLedger {
     }
     segments.put(segment.id, segment);
     segment.tier.added(segment.bytes);
-    if (!segment.oversize) {
+    if (!segment.disposable) {
       segment.tier.free.shrink(segment.first, granules);
     }
     return handOut(segment.first);
   }
 
-  /** Updates the counters after the file of an oversize segment was shortened. */
+  /** Updates the counters after the file of a segment of one extent was shortened. */
   synchronized void shortened(Segment segment, long bytes) {
     segment.tier.reservedBytes -= segment.bytes - bytes;
     segment.bytes = bytes;

@@ -62,6 +62,15 @@ final class FreeBlocks {
     unlink(block);
   }
 
+  /** Removes all free blocks of a segment from the lists. */
+  void removeAll(Segment segment) {
+    for (Block block = segment.first; block != null; block = block.next) {
+      if (block.free) {
+        unlink(block);
+      }
+    }
+  }
+
   private static Block search(Block head, int granules, int tries) {
     Block block = head;
     for (int left = tries; block != null && left > 0; left--) {

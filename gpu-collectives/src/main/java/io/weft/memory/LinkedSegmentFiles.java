@@ -83,15 +83,13 @@ final class LinkedSegmentFiles implements SegmentFiles {
   }
 
   private void makeFolder(Path parent) throws IOException {
-    if (!made.contains(parent)) {
-      try {
-        Files.createDirectory(parent, OWNER_ONLY);
-      } catch (FileAlreadyExistsException e) {
-        // Another thread created it first: the name is random, so no other process has it.
-        LOG.debug("{} exists already", parent);
-      }
-      made.add(parent);
+    try {
+      Files.createDirectory(parent, OWNER_ONLY);
+    } catch (FileAlreadyExistsException e) {
+      // This arena created it before: the name is random, so no other process has it.
+      LOG.debug("{} exists already", parent);
     }
+    made.add(parent);
   }
 
   @Override

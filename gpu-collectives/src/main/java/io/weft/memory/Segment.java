@@ -9,12 +9,12 @@ final class Segment {
   final MappedSegment mapping;
 
   /**
-   * Whether it was created for one extent longer than the arena's segments; it is deleted with
-   * that.
+   * Whether it is deleted with its last extent and its freed parts are not allocated again. It was
+   * created for one extent longer than the arena's segments, or it has lost its name.
    */
-  final boolean oversize;
+  boolean disposable;
 
-  /** The length of the file; a trimmed oversize segment is shorter than its mapping. */
+  /** The length of the file; a trimmed segment of one extent is shorter than its mapping. */
   long bytes;
 
   /** The number of allocated extents. */
@@ -26,11 +26,11 @@ final class Segment {
   /** The block at offset 0; the other blocks follow it in address order. */
   final Block first;
 
-  Segment(int id, Tier tier, MappedSegment mapping, boolean oversize) {
+  Segment(int id, Tier tier, MappedSegment mapping, boolean disposable) {
     this.id = id;
     this.tier = tier;
     this.mapping = mapping;
-    this.oversize = oversize;
+    this.disposable = disposable;
     this.bytes = mapping.size();
     this.first = new Block(this, 0, Granules.covering(bytes));
   }

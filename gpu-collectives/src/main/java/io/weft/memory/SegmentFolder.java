@@ -2,6 +2,7 @@ package io.weft.memory;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -48,7 +49,10 @@ final class SegmentFolder {
       return creation.run(storage);
     } catch (IOException e) {
       String reason = "a segment of " + Bytes.text(bytes) + " failed in " + path + ": " + e;
-      lastFailure = new Failure(reason, storage.nanoTime());
+      // An attempt in a deleted folder costs nothing, and the folder may be created again.
+      if (!(e instanceof NoSuchFileException)) {
+        lastFailure = new Failure(reason, storage.nanoTime());
+      }
       throw new IOException(reason, e);
     }
   }

@@ -2,6 +2,7 @@ package io.weft.memory;
 
 import io.weft.memory.ExtentLedger.Granules;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.slf4j.Logger;
@@ -16,10 +17,30 @@ final class SegmentSupply {
 
   private final Path folder;
   private final ExtentLedger ledger;
+  private volatile Runnable restoreFolder = () -> {};
 
   SegmentSupply(Path folder, ExtentLedger ledger) {
     this.folder = folder;
     this.ledger = ledger;
+  }
+
+  /** Sets the action that creates the folder again after it was deleted. */
+  void onLostFolder(Runnable restore) {
+    restoreFolder = restore;
+  }
+
+  /** Runs the action of {@link #onLostFolder} if the folder is gone; returns whether it ran. */
+  boolean restoreFolder() {
+    boolean lost = !Files.isDirectory(folder);
+    if (lost) {
+      restoreFolder.run();
+    }
+    return lost;
+  }
+
+  /** Gives up the names of all segments. Their memory is not allocated again. */
+  void abandonFiles() {
+    ledger.abandonFiles().forEach(this::discard);
   }
 
   Path name(int segment) {
@@ -58,7 +79,7 @@ final class SegmentSupply {
     String failure = "the segment could not be created";
     MappedSegment mapping = null;
     try {
-      mapping = tier.files.create(name(id), bytes);
+      mapping = createFile(tier, id, bytes);
     } catch (IOException e) {
       failure = e.getMessage();
       logOnce(tier, failure);
@@ -68,6 +89,17 @@ final class SegmentSupply {
       }
     }
     return mapping;
+  }
+
+  private MappedSegment createFile(Tier tier, int id, long bytes) throws IOException {
+    try {
+      return tier.files.create(name(id), bytes);
+    } catch (IOException e) {
+      if (restoreFolder()) {
+        return tier.files.create(name(id), bytes);
+      }
+      throw e;
+    }
   }
 
   private void logOnce(Tier tier, String reason) {
@@ -83,12 +115,12 @@ final class SegmentSupply {
     return !evicted.isEmpty();
   }
 
-  /** Deletes segments of a tier that were empty for that time. */
-  void deleteIdle(Tier tier, long nanos) {
-    ledger.idle(tier, nanos).forEach(this::discard);
+  /** Deletes segments that were empty for that time. */
+  void deleteIdle(long nanos) {
+    ledger.idle(nanos).forEach(this::discard);
   }
 
-  /** Cuts the file of an oversize segment after the extent that is kept. */
+  /** Cuts the file of a segment of one extent after the extent that is kept. */
   void shorten(Extent kept) {
     Segment segment = ledger.segment(kept.segment());
     try {

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Memory of one process that other processes of the host can map. It consists of segments: files of
  * equal size, first in shared memory, then on disk. Each segment is filled with zeros and mapped
- * once, and reused until {@link #close}.
+ * once, and reused until {@link #freeIdle} or {@link #close} deletes it.
  *
  * <p>{@link SpillPolicy} decides which memory an allocation takes. A tier first gives out free
  * memory, then a new segment, while its budget and the margin of the file system allow that. An
@@ -178,11 +178,34 @@ public final class SharedArena implements AutoCloseable {
   }
 
   /**
-   * Deletes disk and private segments that were empty for the given time. Shared memory is kept,
-   * because its reuse is fast.
+   * Deletes segments that were empty for the given time. A process that still maps such a file
+   * keeps its memory until it unmaps it.
    */
   public void freeIdle(Duration idle) {
-    policy.deletedWhenIdle().forEach(tier -> supply.deleteIdle(tier, idle.toNanos()));
+    supply.deleteIdle(idle.toNanos());
+  }
+
+  /**
+   * Sets the action that creates the folder again after another program has deleted it. It must
+   * call {@link #abandonFiles} first. It runs before an allocation fails for want of the folder,
+   * and in {@link #restoreFolder}.
+   */
+  public void onLostFolder(Runnable restore) {
+    supply.onLostFolder(restore);
+  }
+
+  /** Creates the folder again if it was deleted. Returns whether it was missing. */
+  public boolean restoreFolder() {
+    return supply.restoreFolder();
+  }
+
+  /**
+   * Gives up the names of all segments, because other processes cannot find them any more. Extents
+   * stay valid until they are freed. Freed memory is not allocated again, so processes that have
+   * mapped it read the same bytes as before.
+   */
+  public void abandonFiles() {
+    supply.abandonFiles();
   }
 
   /**

@@ -4,7 +4,6 @@ import io.weft.memory.ArenaOptions.PrivateMemory;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -37,8 +36,9 @@ import java.util.function.ToLongFunction;
  * they reach its {@link #transientShare share}.
  *
  * <p><b>Eviction.</b> The least recently used memory on the device moves first; leased memory never
- * moves. Unused segments make room for an extent that needs a segment of its own. Disk and private
- * segments that stay unused are deleted; shared memory is kept, because its reuse is fast.
+ * moves. Unused segments make room for an extent that needs a segment of its own. Segments that
+ * stay unused for some time are deleted, so that an idle process holds no memory. Before that they
+ * are reused, which is faster than fresh memory.
  */
 public final class SpillPolicy {
   /** How long useless reclaim hooks rest, and how often a waiting thread searches again. */
@@ -146,11 +146,6 @@ public final class SpillPolicy {
   /** Whether an extent that was freed may end the wait of another thread. */
   boolean endsWaits(MemoryKind freed) {
     return privateMemory.bytes() > 0 && freed != MemoryKind.DISK;
-  }
-
-  /** The tiers whose unused segments are deleted after some time. */
-  List<Tier> deletedWhenIdle() {
-    return List.of(disk, transientMemory, retainedMemory);
   }
 
   /**

@@ -48,6 +48,20 @@ final class Folders implements AutoCloseable {
     }
   }
 
+  /** Deletes the arena's folder, as another program may. */
+  void deleteArena() {
+    delete(arena);
+  }
+
+  /** Creates the arena's folder again. */
+  void restore() {
+    try {
+      Files.createDirectories(arena);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   @Override
   public void close() {
     delete(arena);

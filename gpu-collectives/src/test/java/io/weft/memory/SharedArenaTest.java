@@ -80,27 +80,96 @@ class SharedArenaTest {
   }
 
   @Test
-  void idleDiskIsFreedAndSharedMemoryKept() throws IOException {
-    try (SharedArena arena = open(1, 2)) {
+  void idleSegmentsAreFreedAndReusedBefore() throws IOException {
+    try (SharedArena arena = open(2, 2)) {
       List<Extent> all = new ArrayList<>();
-      for (int i = 0; i < 3; i++) {
+      for (int i = 0; i < 4; i++) {
         all.add(arena.allocate(SEGMENT, Use.RETAINED));
       }
       arena.free(all.get(0));
-      arena.free(all.get(1));
+      arena.free(all.get(2));
       arena.freeIdle(Duration.ofHours(1));
+      assertThat(arena.statistics().memory().segments()).isEqualTo(2);
       assertThat(arena.statistics().disk().segments()).isEqualTo(2);
       arena.freeIdle(Duration.ZERO);
-      assertThat(arena.statistics().memory().segments()).isEqualTo(1);
+      assertThat(arena.statistics().memory().segments()).as("the one in use").isEqualTo(1);
       assertThat(arena.statistics().disk().segments()).as("the one in use").isEqualTo(1);
-      arena.free(all.get(2));
+      assertThat(Folders.contents(folders.arena)).as("a segment and a link").hasSize(2);
+      arena.free(all.get(1));
+      arena.free(all.get(3));
       arena.freeIdle(Duration.ZERO);
+      assertThat(arena.statistics().memory().reservedBytes()).isZero();
       assertThat(arena.statistics().disk().reservedBytes()).isZero();
+      assertThat(Folders.contents(folders.arena)).isEmpty();
+      arena.free(arena.allocate(SEGMENT, Use.RETAINED));
       Extent again = arena.allocate(SEGMENT, Use.RETAINED);
-      Extent more = arena.allocate(SEGMENT, Use.RETAINED);
-      assertThat(more.kind()).isEqualTo(MemoryKind.DISK);
+      assertThat(arena.statistics().memory().segments()).as("it was reused").isEqualTo(1);
       arena.free(again);
-      arena.free(more);
+    }
+  }
+
+  /** A process that has mapped a segment reads the same bytes after the owner has deleted it. */
+  @Test
+  void deletingAnIdleSegmentDoesNotDisturbAMappingOfIt() throws IOException {
+    try (SharedArena arena = open(1, 0)) {
+      Extent extent = arena.allocate(SEGMENT, Use.RETAINED);
+      Memory.setMemory(extent.address(), SEGMENT, (byte) 7);
+      try (MappedSegment mapped = MappedSegment.attach(arena.segmentFile(extent.segment()))) {
+        arena.free(extent);
+        arena.freeIdle(Duration.ZERO);
+        assertThat(mapped.file()).doesNotExist();
+        Extent next = arena.allocate(SEGMENT, Use.RETAINED);
+        assertThat(next.segment()).as("numbers are never used again").isGreaterThan(0);
+        Memory.setMemory(next.address(), SEGMENT, (byte) 8);
+        for (int i = 0; i < SEGMENT; i += 64) {
+          assertThat(Memory.getByte(mapped.address() + i)).isEqualTo((byte) 7);
+        }
+        arena.free(next);
+      }
+    }
+  }
+
+  /** Another program deletes the folder: nothing that was readable in it is written again. */
+  @Test
+  void memoryOfADeletedFolderIsNotAllocatedAgain() throws IOException {
+    try (SharedArena arena = open(4, 4)) {
+      arena.onLostFolder(
+          () -> {
+            arena.abandonFiles();
+            folders.restore();
+          });
+      Extent kept = arena.allocate(SEGMENT / 2, Use.RETAINED);
+      Extent freed = arena.allocate(SEGMENT / 4, Use.RETAINED);
+      Extent other = arena.allocate(SEGMENT, Use.RETAINED);
+      assertThat(arena.restoreFolder()).isFalse();
+      folders.deleteArena();
+      assertThat(arena.restoreFolder()).isTrue();
+      arena.free(freed);
+      Extent next = arena.allocate(SEGMENT / 4, Use.RETAINED);
+      assertThat(next.segment()).isGreaterThan(other.segment());
+      assertThat(arena.segmentFile(next.segment())).exists();
+      assertThat(arena.statistics().memory().segments()).isEqualTo(3);
+      arena.free(other);
+      assertThat(arena.statistics().memory().segments()).isEqualTo(2);
+      arena.free(arena.trim(kept, 64));
+      assertThat(arena.statistics().memory().reservedBytes()).isEqualTo(SEGMENT);
+      arena.free(next);
+    }
+  }
+
+  @Test
+  void aFolderThatIsGoneIsRestoredBeforeAnAllocationFails() throws IOException {
+    try (SharedArena arena = open(1, 1)) {
+      arena.onLostFolder(folders::restore);
+      folders.deleteArena();
+      Extent memory = arena.allocate(SEGMENT, Use.RETAINED);
+      assertThat(memory.kind()).isEqualTo(MemoryKind.SHARED_MEMORY);
+      folders.deleteArena();
+      Extent disk = arena.allocate(SEGMENT, Use.RETAINED);
+      assertThat(disk.kind()).isEqualTo(MemoryKind.DISK);
+      assertThat(arena.segmentFile(disk.segment())).isSymbolicLink();
+      arena.free(memory);
+      arena.free(disk);
     }
   }
 

@@ -159,6 +159,8 @@ public record ExchangeOptions(
    * @param diskBytes budget in the local folders
    * @param marginBytes to leave free in the shared memory file system
    * @param encryption of the local folders; empty if they are not encrypted
+   * @param idleTime segments without data are deleted after this time, and unused segments of peers
+   *     unmapped; zero to keep them
    * @param grant what the executor was given of its host's memory
    */
   public record MemoryOptions(
@@ -169,10 +171,14 @@ public record ExchangeOptions(
       long diskBytes,
       long marginBytes,
       Optional<DiskEncryption> encryption,
+      Duration idleTime,
       MemoryGrant grant) {
     public MemoryOptions {
       Objects.requireNonNull(grant, "grant");
       localDirs = List.copyOf(localDirs);
+      if (idleTime.isNegative()) {
+        throw new IllegalArgumentException("idleTime " + idleTime + " is negative");
+      }
       if (localDirs.isEmpty()) {
         throw new IllegalArgumentException("localDirs: at least one folder is needed");
       }
@@ -198,7 +204,8 @@ public record ExchangeOptions(
         long memoryBytes,
         long diskBytes,
         long marginBytes,
-        Optional<DiskEncryption> encryption) {
+        Optional<DiskEncryption> encryption,
+        Duration idleTime) {
       this(
           folder,
           localDirs,
@@ -207,6 +214,7 @@ public record ExchangeOptions(
           diskBytes,
           marginBytes,
           encryption,
+          idleTime,
           MemoryGrant.WHOLE_HOST);
     }
 

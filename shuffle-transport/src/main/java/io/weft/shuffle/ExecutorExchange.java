@@ -51,9 +51,6 @@ import org.slf4j.LoggerFactory;
 public final class ExecutorExchange implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorExchange.class);
 
-  /** How long free disk segments are kept, because a job that spills will spill again soon. */
-  private static final Duration DISK_KEPT = Duration.ofMinutes(1);
-
   private final Closer closer;
   private final PeerAddress address;
   private final SharedArena arena;
@@ -66,6 +63,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private final ExchangeCounters counters;
   private final MemoryBudget budget;
   private final Duration fetchTimeout;
+  private final IdleMemory idle;
   private final Optional<String> remark;
   private final boolean inMemory;
 
@@ -82,6 +80,8 @@ public final class ExecutorExchange implements AutoCloseable {
         closer.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
     ArenaOptions arenaOptions = options.memory().arena(folder.path(), budget, options.names());
     arena = closer.add(SharedArena.open(arenaOptions));
+    folder.onLoss(arena::abandonFiles);
+    arena.onLostFolder(folder::restore);
     Optional<EncryptionKey> key = options.memory().encryption().map(DiskEncryption::key);
     hostPeers = closer.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
     catalog =
@@ -93,7 +93,7 @@ public final class ExecutorExchange implements AutoCloseable {
                 arenaOptions.segmentBytes(),
                 options.traffic().checksums(),
                 key.map(ChunkEncryptor::new),
-                folder.leases()::anyLiving,
+                folder::isLeased,
                 counters));
     server =
         closer.add(
@@ -116,6 +116,8 @@ public final class ExecutorExchange implements AutoCloseable {
             counters);
     closer.add((AutoCloseable) readers::refuse);
     fetchTimeout = options.network().fetchTimeout();
+    Duration idleTime = options.memory().idleTime();
+    idle = new IdleMemory(idleTime, arena, hostPeers, counters, readers::open, System::nanoTime);
     closer.add(new Maintenance(this::maintain));
     address = address(options, folder, server.port());
     LOG.info(
@@ -151,8 +153,10 @@ public final class ExecutorExchange implements AutoCloseable {
 
   private void maintain() {
     server.dropStalled(fetchTimeout);
+    folder.restore();
+    hostPeers.forgetUnreachable();
     catalog.reclaim();
-    arena.freeIdle(DISK_KEPT);
+    idle.giveBack();
     returnMemory();
     folder.sweep();
   }
@@ -329,6 +333,11 @@ public final class ExecutorExchange implements AutoCloseable {
    */
   public void onPressure(Runnable hook) {
     arena.onPressure(hook);
+  }
+
+  /** Sets the action that runs when this executor has no work but uses memory; must not block. */
+  public void onIdle(Runnable action) {
+    idle.onIdle(action);
   }
 
   /**

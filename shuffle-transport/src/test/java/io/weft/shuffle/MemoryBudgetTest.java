@@ -11,6 +11,7 @@ import io.weft.shuffle.store.HostRoot;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -73,6 +74,7 @@ class MemoryBudgetTest {
             1 << 30,
             0,
             Optional.empty(),
+            Duration.ofMinutes(1),
             grant);
     return new MemoryBudget(
         options,

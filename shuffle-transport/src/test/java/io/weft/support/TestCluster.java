@@ -51,6 +51,7 @@ public final class TestCluster implements AutoCloseable {
   private long diskBytes = 256 << 20;
   private Optional<DiskEncryption> encryption = Optional.empty();
   private MemoryGrant grant = MemoryGrant.WHOLE_HOST;
+  private Duration idleTime = Duration.ofMinutes(1);
   private SparkConf conf = new SparkConf(false);
   private TrafficOptions traffic =
       new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 32 << 20);
@@ -95,6 +96,12 @@ public final class TestCluster implements AutoCloseable {
 
   public TestCluster grant(MemoryGrant newGrant) {
     grant = newGrant;
+    return this;
+  }
+
+  /** Sets how long memory without data is kept. */
+  public TestCluster idle(Duration newIdleTime) {
+    idleTime = newIdleTime;
     return this;
   }
 
@@ -144,6 +151,7 @@ public final class TestCluster implements AutoCloseable {
             diskBytes,
             0,
             encryption,
+            idleTime,
             grant),
         new NetworkOptions(
             "localhost",

@@ -5,6 +5,7 @@ import io.weft.memory.SharedArena;
 import io.weft.shuffle.fetch.BlockFetchException.FetchFailures;
 import io.weft.shuffle.fetch.InFlightWindow.ReceiveBudget;
 import io.weft.shuffle.fetch.LocalBlocks.DecryptedChunks;
+import io.weft.shuffle.fetch.LocalBlocks.NotInPlace;
 import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.net.PeerConnection.PeerConnections;
 import io.weft.shuffle.peer.ExchangeCounters;
@@ -19,12 +20,12 @@ import io.weft.shuffle.store.ExecutorFolder;
 import io.weft.shuffle.store.HostPeers;
 import io.weft.shuffle.store.PeerIndex;
 import io.weft.shuffle.store.ShuffleHold;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BiConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -140,12 +141,22 @@ public final class BlockReaders {
     return found;
   }
 
-  LocalBlocks localBlocks(FetchListener listener, BiConsumer<BlockRequest, PeerAddress> remote) {
+  /** Whether blocks of peers on this host may come over the network instead. */
+  boolean mayFetchInstead() {
+    return mode == TransportMode.AUTO;
+  }
+
+  /** Logs that blocks of a peer on this host come over the network. */
+  void fetchesInstead(PeerAddress peer, IOException reason) {
+    paths.fetchesInstead(peer, reason);
+  }
+
+  LocalBlocks localBlocks(FetchListener listener, NotInPlace remote) {
     return new LocalBlocks(
         context.failures(),
         listener,
         context.counters(),
-        mode == TransportMode.AUTO ? remote : null,
+        mayFetchInstead() ? remote : null,
         new DecryptedChunks(context.arena(), context.key()));
   }
 
@@ -183,6 +194,7 @@ public final class BlockReaders {
     private final SettingNames names;
     private final Set<String> known = ConcurrentHashMap.newKeySet();
     private final Set<PathChoice> logged = ConcurrentHashMap.newKeySet();
+    private final Set<String> notInPlace = ConcurrentHashMap.newKeySet();
 
     PathLog(TransportMode mode, SettingNames names) {
       this.mode = mode;
@@ -196,6 +208,16 @@ public final class BlockReaders {
         if (logged.add(choice)) {
           LOG.info("Blocks of {} and similar peers are read by {}", peer, choice);
         }
+      }
+    }
+
+    /** Logs once per peer that some of its blocks cannot be read in place. */
+    void fetchesInstead(PeerAddress peer, IOException reason) {
+      if (notInPlace.add(peer.executorId() + "-" + peer.incarnation())) {
+        LOG.warn(
+            "Blocks of {} that cannot be read in place come over the network: {}",
+            peer,
+            reason.toString());
       }
     }
 

@@ -169,7 +169,7 @@ public final class ChunkReader implements AutoCloseable {
     ReadPlan(BlockReaders readers, FetchListener listener) {
       this.readers = readers;
       this.listener = listener;
-      this.local = readers.localBlocks(listener, this::addRemote);
+      this.local = readers.localBlocks(listener, this::fetchInstead);
     }
 
     /** Keeps fetched and decrypted chunks until {@link #close()}. Other chunks stay in any case. */
@@ -206,6 +206,11 @@ public final class ChunkReader implements AutoCloseable {
       remote.add(request, peer);
     }
 
+    private void fetchInstead(BlockRequest request, PeerAddress peer, IOException reason) {
+      readers.fetchesInstead(peer, reason);
+      addRemote(request, peer);
+    }
+
     private Route findRoute(BlockRequest request) throws BlockFetchException {
       int shuffleId = request.key().shuffleId();
       if (request.executorId().equals(readers.executorId())) {
@@ -220,6 +225,11 @@ public final class ChunkReader implements AutoCloseable {
         FetchFailures failures = readers.failures();
         if (FetchFailures.isInterrupt(e)) {
           throw failures.interrupted("shuffle " + shuffleId);
+        }
+        if (peer != null && readers.mayFetchInstead()) {
+          // Without a lease, for example because the peer's folder was deleted.
+          readers.fetchesInstead(peer, e);
+          return new Route(null, peer);
         }
         ReadPath path = peer == null ? ReadPath.UNKNOWN : ReadPath.SAME_HOST;
         throw failures.failure(request, request.startPartition(), peer, path, e);

@@ -22,7 +22,7 @@ import io.weft.shuffle.store.ChunkDecryptor;
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import io.weft.shuffle.store.EncryptionKey;
 import io.weft.shuffle.store.MapOutput;
-import io.weft.shuffle.store.PeerSegments.MappingFailedException;
+import io.weft.shuffle.store.PeerSegments.NotInPlaceException;
 import io.weft.shuffle.store.ShuffleHold;
 import io.weft.shuffle.store.ShuffleHold.LocatedOutput;
 import java.io.IOException;
@@ -31,18 +31,13 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Optional;
-import java.util.function.BiConsumer;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** Reads blocks in place. The caller owns the holds. For one thread. */
 final class LocalBlocks implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(LocalBlocks.class);
-
   private final FetchFailures failures;
   private final FetchListener listener;
   private final ExchangeCounters counters;
-  private final BiConsumer<BlockRequest, PeerAddress> unmapped;
+  private final NotInPlace notInPlace;
   private final DecryptedChunks decrypted;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
@@ -67,23 +62,28 @@ final class LocalBlocks implements AutoCloseable {
     }
   }
 
+  /** Receives requests for blocks of a peer that cannot be read in place, with the reason. */
+  interface NotInPlace {
+    void fetch(BlockRequest request, PeerAddress peer, IOException reason);
+  }
+
   /**
    * Starts without blocks.
    *
-   * @param unmapped receives requests whose memory exists but cannot be mapped; null if that is an
-   *     error
+   * @param notInPlace receives requests for blocks of peers that cannot be read in place; null if
+   *     that is an error
    * @param decrypted decrypts chunks and owns their memory; closed with this object
    */
   LocalBlocks(
       FetchFailures failures,
       FetchListener listener,
       ExchangeCounters counters,
-      BiConsumer<BlockRequest, PeerAddress> unmapped,
+      NotInPlace notInPlace,
       DecryptedChunks decrypted) {
     this.failures = failures;
     this.listener = listener;
     this.counters = counters;
-    this.unmapped = unmapped;
+    this.notInPlace = notInPlace;
     this.decrypted = decrypted;
   }
 
@@ -200,9 +200,8 @@ final class LocalBlocks implements AutoCloseable {
       if (FetchFailures.isInterrupt(e)) {
         throw failures.interrupted(wanted.key().toString());
       }
-      if (e instanceof MappingFailedException && unmapped != null) {
-        LOG.warn("{} of {} comes over the network instead: {}", wanted.key(), item.peer(), e);
-        unmapped.accept(wanted, item.peer());
+      if (e instanceof NotInPlaceException && notInPlace != null) {
+        notInPlace.fetch(wanted, item.peer(), e);
         return null;
       }
       throw failures.failure(wanted, wanted.startPartition(), item.peer(), item.path(), e);

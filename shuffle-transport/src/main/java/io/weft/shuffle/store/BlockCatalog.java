@@ -195,7 +195,7 @@ public final class BlockCatalog implements AutoCloseable {
     shuffle.reserve(key);
     boolean added = false;
     try {
-      indexes.write(output.index());
+      writeIndex(output.index());
       added = shuffle.add(output);
     } finally {
       if (!added) {
@@ -209,6 +209,17 @@ public final class BlockCatalog implements AutoCloseable {
     counters.increment(OUTPUTS_PUBLISHED);
     counters.add(BYTES_PUBLISHED, output.bytes());
     counters.add(BYTES_SPILLED, output.spilledBytes());
+  }
+
+  private void writeIndex(MapOutput index) throws IOException {
+    try {
+      indexes.write(index);
+    } catch (IOException e) {
+      if (!arena.restoreFolder()) {
+        throw e;
+      }
+      indexes.write(index);
+    }
   }
 
   /** Called when a hold ends. Frees the memory of the shuffle if it was removed before. */

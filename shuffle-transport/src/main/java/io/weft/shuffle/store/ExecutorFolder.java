@@ -1,5 +1,6 @@
 package io.weft.shuffle.store;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.shuffle.store.FolderSweep.ExecutorFiles;
 import io.weft.shuffle.store.Lease.FolderLeases;
 import io.weft.shuffle.store.PrivateFolders.FolderNames;
@@ -15,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,7 +24,8 @@ import org.slf4j.LoggerFactory;
 /**
  * This executor's folder on this host. It tells other processes that the executor is alive and
  * holds the executor's memory. It is removed by {@link #close}, by a shutdown hook, or by the next
- * sweep of another executor of this user.
+ * sweep of another executor of this user. If another program deletes it, such as a cleaner or
+ * systemd at the user's logout, {@link #restore} creates it again.
  *
  * <p>Thread-safe.
  */
@@ -34,14 +37,24 @@ public final class ExecutorFolder implements AutoCloseable {
   /** Retries, because another process may remove an empty parent folder at any time. */
   private static final int ATTEMPTS = 100;
 
+  private static final long RESTORE_TIMEOUT_SECONDS = 10;
+
   private final Path path;
   private final String incarnation;
   private final String token;
-  private final LockedFile alive;
+  private final boolean inMemory;
   private final Thread exitHook = new Thread(this::closeAtExit, "weft-folder-close");
   private final AtomicBoolean closed = new AtomicBoolean();
   private final LongSupplier clock;
   private final AtomicLong lastSweep;
+  private final AtomicBoolean warned = new AtomicBoolean();
+  private volatile Runnable loss = () -> {};
+
+  /** One thread at a time restores or removes the folder. */
+  private final ReentrantLock change = new ReentrantLock();
+
+  @GuardedBy("change")
+  private LockedFile alive;
 
   private ExecutorFolder(
       Path path, String incarnation, String token, LockedFile alive, LongSupplier clock) {
@@ -49,6 +62,7 @@ public final class ExecutorFolder implements AutoCloseable {
     this.incarnation = incarnation;
     this.token = token;
     this.alive = alive;
+    this.inMemory = HostRoot.isMemory(path);
     this.clock = clock;
     this.lastSweep = new AtomicLong(clock.getAsLong());
   }
@@ -69,12 +83,30 @@ public final class ExecutorFolder implements AutoCloseable {
   static ExecutorFolder create(
       Path user, String applicationKey, String executorId, LongSupplier clock) throws IOException {
     FolderSweep.user(user);
-    Path application = user.resolve(FolderNames.sanitized(applicationKey));
+    String incarnation = FolderNames.randomHex(8);
+    Path path =
+        user.resolve(FolderNames.sanitized(applicationKey))
+            .resolve(FolderNames.sanitized(executorId) + "-" + incarnation);
+    String token = FolderNames.randomHex(32);
+    LockedFile alive = make(path, token);
+    ExecutorFolder folder = new ExecutorFolder(path, incarnation, token, alive, clock);
+    try {
+      Runtime.getRuntime().addShutdownHook(folder.exitHook);
+    } catch (IllegalStateException e) {
+      folder.close();
+      throw e;
+    }
+    return folder;
+  }
+
+  /** Creates the folder and its parents. Returns the lock that shows that this process lives. */
+  private static LockedFile make(Path path, String token) throws IOException {
+    Path application = path.getParent();
     for (int attempt = 1; ; attempt++) {
       try {
-        PrivateFolders.ensure(user);
+        PrivateFolders.ensure(application.getParent());
         PrivateFolders.ensure(application);
-        return createIn(application, executorId, clock);
+        return makeOnce(path, token);
       } catch (NoSuchFileException e) {
         if (attempt == ATTEMPTS) {
           throw new IOException("the folder " + application + " was removed again and again", e);
@@ -84,33 +116,21 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /** Creates the folder under a name that sweeps ignore, locks it and renames it. */
-  private static ExecutorFolder createIn(Path application, String executorId, LongSupplier clock)
-      throws IOException {
-    String incarnation = FolderNames.randomHex(8);
-    String name = FolderNames.sanitized(executorId) + "-" + incarnation;
-    Path starting = application.resolve(FolderNames.STARTING_PREFIX + name);
+  private static LockedFile makeOnce(Path path, String token) throws IOException {
+    Path starting = path.resolveSibling(FolderNames.STARTING_PREFIX + path.getFileName());
     Files.createDirectory(starting, PrivateFolders.FOLDER);
+    LockedFile alive = null;
     try {
-      String token = FolderNames.randomHex(32);
       writeToken(starting, token);
-      Path path = application.resolve(name);
-      LockedFile alive =
+      alive =
           LockedFile.create(starting.resolve(FolderNames.ALIVE), path.resolve(FolderNames.ALIVE));
-      ExecutorFolder folder = new ExecutorFolder(path, incarnation, token, alive, clock);
-      folder.takePlace(starting);
-      return folder;
-    } catch (IOException | RuntimeException | Error e) {
-      ExecutorFiles.remove(starting);
-      throw e;
-    }
-  }
-
-  private void takePlace(Path starting) throws IOException {
-    try {
       Files.move(starting, path, StandardCopyOption.ATOMIC_MOVE);
-      Runtime.getRuntime().addShutdownHook(exitHook);
+      return alive;
     } catch (IOException | RuntimeException | Error e) {
-      alive.close();
+      if (alive != null) {
+        alive.close();
+      }
+      ExecutorFiles.remove(starting);
       throw e;
     }
   }
@@ -172,8 +192,83 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /** The leases of readers on this executor's memory. */
-  public FolderLeases leases() {
+  FolderLeases leases() {
     return new FolderLeases(path);
+  }
+
+  /**
+   * Whether a live reader in another process may use a shuffle's memory. The shuffle's indexes must
+   * be deleted before. A deleted folder shows no leases, so without one this restores the folder.
+   */
+  public boolean isLeased(int shuffleId) {
+    boolean leased = leases().anyLiving(shuffleId);
+    if (!leased) {
+      restore();
+    }
+    return leased;
+  }
+
+  /**
+   * Sets the action that runs when the folder was deleted, before it is created again. It must
+   * ensure that no memory which readers may have found in the folder is used again: their leases
+   * are gone.
+   */
+  public void onLoss(Runnable action) {
+    loss = action;
+  }
+
+  /**
+   * Creates the folder again if another program has deleted it, or a file by which it is known.
+   * What is left of it is removed. Logs a failure; the next call tries again. Fast while the folder
+   * is there.
+   */
+  public void restore() {
+    if (isIntact() || closed.get()) {
+      return;
+    }
+    try {
+      if (change.tryLock(RESTORE_TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+        try {
+          restoreLocked();
+        } finally {
+          change.unlock();
+        }
+      }
+    } catch (InterruptedException e) {
+      // The caller's own access to the folder fails.
+      Thread.currentThread().interrupt();
+    } catch (IOException e) {
+      if (warned.compareAndSet(false, true)) {
+        LOG.warn("The folder {} was deleted and cannot be created again: {}", path, e.toString());
+      }
+    }
+  }
+
+  private boolean isIntact() {
+    return Files.exists(path.resolve(FolderNames.ALIVE))
+        && Files.exists(path.resolve(FolderNames.TOKEN));
+  }
+
+  @GuardedBy("change")
+  private void restoreLocked() throws IOException {
+    if (isIntact() || closed.get()) {
+      return;
+    }
+    loss.run();
+    // Its file is gone. While it is open, this process cannot lock a file of that name.
+    alive.close();
+    ExecutorFiles.remove(path);
+    Path root = path.getParent().getParent().getParent();
+    Files.createDirectories(root);
+    if (inMemory && !HostRoot.isMemory(root)) {
+      throw new IOException(root + " is not in memory any more");
+    }
+    alive = make(path, token);
+    warned.set(false);
+    LOG.warn(
+        "The folder {} was deleted by another program and is created again. Earlier blocks of this"
+            + " executor are sent over the network. If this host runs systemd, set RemoveIPC=no",
+        path);
   }
 
   /**
@@ -218,10 +313,15 @@ public final class ExecutorFolder implements AutoCloseable {
     if (!closed.compareAndSet(false, true)) {
       return false;
     }
-    try (alive) {
+    // A thread that restores the folder ends soon, and no other one starts any more.
+    change.lock();
+    try (LockedFile lock = alive) {
+      LOG.debug("Removing {}, locked by {}", path, lock);
       ExecutorFiles.remove(path);
     } catch (IOException e) {
       LOG.warn("The folder {} was not removed: {}", path, e.toString());
+    } finally {
+      change.unlock();
     }
     return true;
   }

@@ -1,5 +1,6 @@
 package io.weft.shuffle.store;
 
+import com.google.errorprone.annotations.CanIgnoreReturnValue;
 import io.weft.shuffle.store.Lease.FolderLeases;
 import io.weft.shuffle.store.PrivateFolders.FolderNames;
 import java.io.IOException;
@@ -37,9 +38,15 @@ final class FolderSweep {
 
   private FolderSweep() {}
 
-  /** Sweeps all applications of a user. */
-  static void user(Path userFolder) {
-    entries(userFolder).forEach(FolderSweep::application);
+  /** Sweeps all applications of a user. Returns the folders that were removed. */
+  @CanIgnoreReturnValue
+  static List<Leftover> user(Path userFolder) {
+    List<Leftover> removed = new ArrayList<>();
+    for (Path application : entries(userFolder)) {
+      entries(application).forEach(executor -> sweep(executor, false, removed));
+      removeIfEmpty(application);
+    }
+    return removed;
   }
 
   /** Sweeps one application. */
@@ -50,7 +57,7 @@ final class FolderSweep {
 
   /** Sweeps one executor. */
   static void executor(Path folder) {
-    boolean unused = sweep(folder, false);
+    sweep(folder, false, new ArrayList<>());
   }
 
   /**
@@ -66,12 +73,13 @@ final class FolderSweep {
         // Another process may have held the lock only to check whether the owner is alive.
         LockSupport.parkNanos(EXIT_PAUSE_NANOS);
       }
-      left = left.stream().filter(executor -> !sweep(executor, true)).toList();
+      left = left.stream().filter(each -> !sweep(each, true, new ArrayList<>())).toList();
     }
   }
 
-  /** Returns whether no further attempt is needed. */
-  private static boolean sweep(Path executor, boolean atExit) {
+  /** Removes a folder if it may be. Returns whether no further attempt is needed. */
+  @CanIgnoreReturnValue
+  private static boolean sweep(Path executor, boolean atExit, List<Leftover> removed) {
     try {
       if (!isAbandoned(executor)) {
         return false;
@@ -79,7 +87,7 @@ final class FolderSweep {
       if (atExit) {
         Lease.closeAll(executor);
       }
-      return removeUnlessRead(executor);
+      return removeUnlessRead(executor, removed);
     } catch (NoSuchFileException e) {
       LOG.debug("{} was renamed or removed by another process during the sweep", executor);
     } catch (IOException e) {
@@ -105,12 +113,14 @@ final class FolderSweep {
     }
   }
 
-  private static boolean removeUnlessRead(Path folder) throws IOException {
+  private static boolean removeUnlessRead(Path folder, List<Leftover> removed) throws IOException {
     if (new FolderLeases(folder).anyLiving()) {
       return false;
     }
+    Leftover leftover = new Leftover(folder, ExecutorFiles.bytes(folder));
     ExecutorFiles.remove(folder);
-    LOG.info("Removed the folder {} of a dead executor", folder);
+    removed.add(leftover);
+    LOG.info("Removed {} of a dead executor", leftover);
     return true;
   }
 
@@ -169,6 +179,37 @@ final class FolderSweep {
           }
         }
       }
+    }
+
+    /** The bytes of the files of a folder and of those that its links lead to. */
+    static long bytes(Path folder) {
+      return FolderSweep.entries(folder).stream().mapToLong(ExecutorFiles::bytesOf).sum();
+    }
+
+    private static long bytesOf(Path entry) {
+      try {
+        if (!Files.isSymbolicLink(entry)) {
+          return treeBytes(entry);
+        }
+        Path target = Files.readSymbolicLink(entry);
+        return isOurs(target) ? treeBytes(target) : 0;
+      } catch (IOException e) {
+        LOG.debug("{} was removed meanwhile, or its target is gone", entry, e);
+        return 0;
+      }
+    }
+
+    /** The bytes of a file or of a folder tree. Does not follow links. */
+    private static long treeBytes(Path path) throws IOException {
+      long sum = 0;
+      if (Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+        for (Path entry : FolderSweep.entries(path)) {
+          sum += treeBytes(entry);
+        }
+      } else if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
+        sum = Files.size(path);
+      }
+      return sum;
     }
 
     private static void removeOnce(Path folder) throws IOException {

@@ -3,6 +3,7 @@ package io.weft.shuffle.store;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.peer.PeerAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -27,7 +28,10 @@ public final class HostPeers implements AutoCloseable {
     this.counters = counters;
   }
 
-  /** The peer's blocks if it is on this host. Checked once for each incarnation. */
+  /**
+   * The peer's blocks if it is on this host. Checked once for each incarnation; a peer that was not
+   * found is checked again after {@link #forgetUnreachable}.
+   */
   public Optional<PeerIndex> find(PeerAddress peer) {
     String key = peer.executorId() + "-" + peer.incarnation();
     Optional<PeerIndex> known = peers.get(key);
@@ -51,6 +55,16 @@ public final class HostPeers implements AutoCloseable {
   /** Drops the pages of peers' segments from this process; they are mapped again when read. */
   public void dropPages() {
     peers.values().forEach(peer -> peer.ifPresent(PeerIndex::dropPages));
+  }
+
+  /** Looks for unreachable peers again: their folders may have been deleted and created again. */
+  public void forgetUnreachable() {
+    peers.values().removeIf(Optional::isEmpty);
+  }
+
+  /** Unmaps segments of peers that no shuffle has used for that time. */
+  public void unmapIdle(Duration idle) {
+    peers.values().forEach(peer -> peer.ifPresent(index -> index.unmapIdle(idle.toNanos())));
   }
 
   /** The number of segments of peers that are mapped now. */

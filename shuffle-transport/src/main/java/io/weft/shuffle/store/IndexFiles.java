@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -24,7 +25,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Writes, reads and deletes index files in an executor's folder. If the folder is full, writes them
  * to a folder on a local disk. The link {@code overflow} in the executor's folder points there. The
- * link is created first, because a full file system may not have space for it. Thread-safe.
+ * link is created first, because a full file system may not have space for it. If another program
+ * deleted the link with the executor's folder, it is created again when it is needed. Thread-safe.
  */
 final class IndexFiles {
   private static final Logger LOG = LoggerFactory.getLogger(IndexFiles.class);
@@ -41,7 +43,10 @@ final class IndexFiles {
 
   private final Path folder;
   private final SettingNames names;
+
+  /** The folder on a local disk; empty if there is none. */
   private final Optional<Path> overflow;
+
   private final AtomicBoolean warned = new AtomicBoolean();
 
   /**
@@ -67,15 +72,25 @@ final class IndexFiles {
                   "weft-index-%s-%08x",
                   folder.getFileName(), ThreadLocalRandom.current().nextInt());
           Path target = localDir.toAbsolutePath().resolve(name);
-          Path link = Files.createSymbolicLink(folder.resolve(OVERFLOW), target);
-          Files.createDirectory(target, FOLDER_OF_OWNER);
-          return Optional.of(link);
+          link(folder, target);
+          return Optional.of(target);
         }
       }
     } catch (IOException e) {
       LOG.warn("Indexes have no overflow folder for {}: {}", folder, e.toString());
     }
     return Optional.empty();
+  }
+
+  /** Creates the overflow folder and the link to it, unless they exist. */
+  private static void link(Path folder, Path target) throws IOException {
+    Path link = folder.resolve(OVERFLOW);
+    if (!Files.exists(link, LinkOption.NOFOLLOW_LINKS)) {
+      Files.createSymbolicLink(link, target);
+    }
+    if (!Files.exists(target)) {
+      Files.createDirectory(target, FOLDER_OF_OWNER);
+    }
   }
 
   /**
@@ -99,7 +114,9 @@ final class IndexFiles {
 
   private void writeOverflow(MapOutput output, IOException before) throws IOException {
     try {
-      write(overflow.orElseThrow(), output);
+      Path target = overflow.orElseThrow();
+      link(folder, target);
+      write(target, output);
     } catch (IOException e) {
       e.addSuppressed(before);
       throw noRoom(output, e);
@@ -112,7 +129,7 @@ final class IndexFiles {
             + output.key()
             + " cannot be written to "
             + folder
-            + overflow.map(link -> " nor through " + link).orElse("")
+            + overflow.map(target -> " nor to " + target).orElse("")
             + ": "
             + cause
             + ". Make room there, raise "

@@ -91,6 +91,11 @@ public final class Lease implements AutoCloseable {
     }
   }
 
+  /** Whether the lease is still in the owner's folder. */
+  boolean isVisible() {
+    return Files.exists(file);
+  }
+
   /** Lets the owner reuse the memory. This process must not read it afterwards. */
   @Override
   public void close() throws IOException {

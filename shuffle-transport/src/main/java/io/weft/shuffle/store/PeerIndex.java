@@ -72,11 +72,12 @@ public final class PeerIndex {
         return new Hold(shuffleId, fresh, take(shuffleId, fresh));
       }
       LeasedShuffle leased = await(slot.taken, shuffleId);
-      if (leased.retain()) {
+      if (!leased.isLeaseLost() && leased.retain()) {
         return new Hold(shuffleId, slot, leased);
       }
-      // It has just ended and is being removed. The next reader takes a new lease.
+      // It has just ended, or the peer made its folder again. The next reader takes a new lease.
       slots.remove(shuffleId, slot);
+      end(shuffleId, slot, false);
     }
   }
 
@@ -180,6 +181,10 @@ public final class PeerIndex {
     segments.dropPages();
   }
 
+  void unmapIdle(long nanos) {
+    segments.unmapIdle(nanos);
+  }
+
   /** The number of the peer's segments that are mapped now. */
   int mappedSegments() {
     return segments.size();
@@ -271,6 +276,15 @@ public final class PeerIndex {
       return now;
     }
 
+    /**
+     * Whether the owner has created its folder again after another program deleted it with this
+     * lease. While there is no folder, what is mapped can still be read: its owner has ended or
+     * does not use that memory again.
+     */
+    boolean isLeaseLost() {
+      return !lease.isVisible() && Files.exists(folder);
+    }
+
     /** Whether the owner has deleted an index that was read here. */
     boolean isRemovedByOwner() {
       return outputs.keySet().stream()
@@ -294,8 +308,13 @@ public final class PeerIndex {
       try {
         index = IndexFiles.read(folder, key);
       } catch (NoSuchFileException e) {
-        throw new IOException(
+        throw new PeerSegments.NotInPlaceException(
             key + " is not in " + folder + ": it was removed, or its executor has ended", e);
+      }
+      if (!lease.isVisible()) {
+        // The index may be in a folder that the owner created again, without this lease.
+        throw new PeerSegments.NotInPlaceException(
+            "the lease on shuffle " + key.shuffleId() + " in " + folder + " was deleted", null);
       }
       counters.increment(INDEXES_READ);
       regularSegmentBytes = index.segmentBytes();

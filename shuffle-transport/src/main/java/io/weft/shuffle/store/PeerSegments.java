@@ -14,7 +14,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The mapped segments of one peer on this host. Each segment is mapped once for all shuffles. It
- * stays mapped between shuffles, because the peer uses it again. Thread-safe.
+ * stays mapped between shuffles, because the peer uses it again, but not while both are idle: a
+ * mapping keeps the memory of a file that the peer has deleted. Thread-safe.
  */
 public final class PeerSegments implements AutoCloseable {
   private final Path folder;
@@ -56,9 +57,10 @@ public final class PeerSegments implements AutoCloseable {
     try {
       return MappedSegment.attach(file);
     } catch (NoSuchFileException e) {
-      throw new IOException(file + " does not exist: its executor has ended", e);
+      throw new NotInPlaceException(
+          file + " does not exist: its executor has ended, or its folder was deleted", e);
     } catch (IOException e) {
-      throw new MappingFailedException(file + " cannot be mapped: " + e, e);
+      throw new NotInPlaceException(file + " cannot be mapped: " + e, e);
     }
   }
 
@@ -66,7 +68,7 @@ public final class PeerSegments implements AutoCloseable {
   void unmapDeleted() {
     for (Mapped mapped : segments.values()) {
       if (!mapped.isUsed() && !Files.exists(mapped.segment.file())) {
-        mapped.unmapIfUnused();
+        mapped.unmapIfUnused(0);
       }
     }
   }
@@ -74,6 +76,11 @@ public final class PeerSegments implements AutoCloseable {
   /** Drops the pages of all mapped segments from this process; they are mapped again when read. */
   void dropPages() {
     segments.values().forEach(mapped -> mapped.segment.dropPages());
+  }
+
+  /** Unmaps segments without users for that time. */
+  void unmapIdle(long nanos) {
+    segments.values().forEach(mapped -> mapped.unmapIfUnused(nanos));
   }
 
   /** The number of segments that are mapped now. */
@@ -84,7 +91,7 @@ public final class PeerSegments implements AutoCloseable {
   /** Unmaps segments without users, and the others after their last user. */
   @Override
   public void close() {
-    segments.values().forEach(Mapped::unmapIfUnused);
+    unmapIdle(0);
   }
 
   /** One mapped segment and the number of its users. */
@@ -94,6 +101,9 @@ public final class PeerSegments implements AutoCloseable {
 
     @GuardedBy("this")
     private int users = 1;
+
+    @GuardedBy("this")
+    private long unusedSince;
 
     @GuardedBy("this")
     private boolean unmapped;
@@ -141,15 +151,16 @@ public final class PeerSegments implements AutoCloseable {
     void release(long regularSegmentBytes, boolean closing) {
       synchronized (this) {
         users--;
+        unusedSince = System.nanoTime();
       }
       if (closing || segment.size() > regularSegmentBytes) {
-        unmapIfUnused();
+        unmapIfUnused(0);
       }
     }
 
-    private void unmapIfUnused() {
+    private void unmapIfUnused(long nanos) {
       synchronized (this) {
-        if (users > 0 || unmapped) {
+        if (users > 0 || unmapped || System.nanoTime() - unusedSince < nanos) {
           return;
         }
         unmapped = true;
@@ -165,13 +176,13 @@ public final class PeerSegments implements AutoCloseable {
   }
 
   /**
-   * Thrown if a segment of a peer on this host exists but cannot be mapped. The peer can send its
-   * bytes over the network instead.
+   * Thrown if an output of a peer on this host cannot be read in place: its index or a segment is
+   * missing, or cannot be mapped. A peer that has the output can send it over the network instead.
    */
-  public static final class MappingFailedException extends IOException {
+  public static final class NotInPlaceException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    MappingFailedException(String message, Throwable cause) {
+    NotInPlaceException(String message, Throwable cause) {
       super(message, cause);
     }
   }

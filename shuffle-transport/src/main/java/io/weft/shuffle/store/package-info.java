@@ -3,8 +3,9 @@
  * executor's folder with its leases, encryption of chunks on disk, checksums, and migration.
  *
  * <p>Enter by {@code BlockCatalog} for the blocks of this executor, by {@code HostPeers} for the
- * blocks of other executors on this host, and by {@code ExecutorFolder} for the folder. The catalog
- * owns the memory of published outputs and frees it after their last reader.
+ * blocks of other executors on this host, by {@code ExecutorFolder} for the folder, and by {@code
+ * Leftover} to sweep those of dead executors. The catalog owns the memory of published outputs and
+ * frees it after their last reader.
  *
  * <pre>
  * &lt;shm&gt;/weft-&lt;user&gt;/                      0700

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.shuffle.store.PrivateFolders.FolderNames;
+import io.weft.support.Deletion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -298,6 +299,74 @@ class ExecutorFolderTest {
       }
     }
     return null;
+  }
+
+  @Test
+  void aDeletedFolderIsCreatedAgainWithItsLock() throws Exception {
+    List<Boolean> folderAtLoss = new ArrayList<>();
+    try (ExecutorFolder folder = create(APPLICATION, "1")) {
+      folder.onLoss(() -> folderAtLoss.add(Files.exists(folder.path())));
+      folder.restore();
+      assertThat(folderAtLoss).as("nothing is lost").isEmpty();
+      for (int times = 1; times <= 3; times++) {
+        Deletion.delete(folder.path().getParent().getParent());
+        folder.restore();
+        assertThat(folderAtLoss).as("before the folder is back").hasSize(times).containsOnly(false);
+        assertThat(folder.path().resolve("token")).hasContent(folder.token());
+        assertThat(Trees.contents(folder.path())).hasSize(2);
+        sweepByAnotherProcess();
+        assertThat(folder.path().resolve("alive")).exists();
+      }
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.path())))
+          .isEqualTo("rwx------");
+    }
+    assertThat(path).isEmptyDirectory();
+  }
+
+  @Test
+  void aFolderWithoutItsLockIsReplacedAndAClosedOneIsNot() throws IOException {
+    ExecutorFolder folder = create(APPLICATION, "1");
+    Files.createFile(folder.path().resolve("lease-1-2-0"));
+    Files.delete(folder.path().resolve("alive"));
+    assertThat(folder.isLeased(7)).isFalse();
+    assertThat(Trees.contents(folder.path())).as("alive and token").hasSize(2);
+    folder.close();
+    folder.restore();
+    assertThat(path).isEmptyDirectory();
+  }
+
+  /** What it had is unsafe: another user may have put a folder there. */
+  @Test
+  void aFolderThatCannotBeCreatedAgainIsTriedAgain() throws IOException {
+    try (ExecutorFolder folder = create(APPLICATION, "1")) {
+      Path user = folder.path().getParent().getParent();
+      Deletion.delete(user);
+      Files.createDirectory(user);
+      Files.setPosixFilePermissions(user, PosixFilePermissions.fromString("rwxrwxrwx"));
+      folder.restore();
+      assertThat(folder.path()).doesNotExist();
+      Files.setPosixFilePermissions(user, PosixFilePermissions.fromString("rwx------"));
+      folder.restore();
+      assertThat(folder.path().resolve("alive")).exists();
+    }
+  }
+
+  @Test
+  void aSweepReportsWhatItRemoved(@TempDir Path disk) throws Exception {
+    try (ExecutorFolder living = create(APPLICATION, "2");
+        ChildJvm child =
+            ChildJvm.start("executor", path.toString(), APPLICATION, "1", disk.toString())) {
+      Path killed = Path.of(child.line());
+      assertThat(Leftover.sweep(path)).isEmpty();
+      child.kill();
+      Leftover expected = new Leftover(killed, 32 + 2 * 4096);
+      assertThat(Leftover.sweep(path)).containsExactly(expected);
+      assertThat(expected).hasToString(killed + " (8.0 KiB)");
+      assertThat(living.path()).exists();
+      assertThat(Leftover.sweep(path)).isEmpty();
+    }
+    assertThat(Leftover.sweep(path)).isEmpty();
+    assertThat(path).isEmptyDirectory();
   }
 
   @Test

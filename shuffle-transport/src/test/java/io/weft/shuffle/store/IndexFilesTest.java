@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.weft.memory.SettingNames;
+import io.weft.support.Deletion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -64,6 +65,18 @@ class IndexFilesTest {
     assertThat(IndexFiles.exists(executor.path(), KEY)).isFalse();
     assertThatThrownBy(() -> IndexFiles.read(executor.path(), KEY))
         .isInstanceOf(NoSuchFileException.class);
+  }
+
+  @Test
+  void theFolderOnDiskIsFoundAgainAfterTheExecutorsFolderWasDeleted() throws IOException {
+    IndexFiles files = new IndexFiles(executor.path(), List.of(disk), SettingNames.OWN);
+    Deletion.delete(executor.path());
+    executor.restore();
+    blockTheFolder();
+    files.write(output());
+    assertThat(IndexFiles.read(executor.path(), KEY).key()).isEqualTo(KEY);
+    executor.close();
+    assertThat(disk).isEmptyDirectory();
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.weft.spark.config;
 import static io.weft.spark.config.Setting.Scope.APPLICATION;
 
 import io.weft.spark.config.Setting.SettingTypes;
+import java.time.Duration;
 import java.util.List;
 import org.apache.spark.SparkConf;
 
@@ -45,8 +46,8 @@ public final class MemorySettings {
           SettingTypes.bytes(MIB, GIB),
           64 * MIB,
           APPLICATION,
-          "Memory is reserved in segments of this size, which are reused until the executor"
-              + " ends. A row larger than a segment gets a segment of its own.");
+          "Memory is reserved in segments of this size, which are reused. A row larger than a"
+              + " segment gets a segment of its own.");
 
   /** The folder of the segments. */
   public static final Setting<String> FOLDER =
@@ -67,6 +68,18 @@ public final class MemorySettings {
           APPLICATION,
           "Bytes that Weft leaves free for other programs on every file system where it"
               + " reserves memory: shared memory, and the local folders when it spills.");
+
+  /** How long memory without data is kept. */
+  public static final Setting<Duration> IDLE_TIME =
+      new Setting<>(
+          WeftSettings.PREFIX + "memory.idleTime",
+          SettingTypes.duration(Duration.ZERO, Duration.ofDays(30)),
+          Duration.ofMinutes(1),
+          APPLICATION,
+          "Segments without data are deleted after this time, in shared memory, on disk and in"
+              + " private memory. Until then later shuffles reuse them. Executors also unmap"
+              + " memory of other executors that they have not used for this time. 0 keeps all"
+              + " until the executor ends.");
 
   /** Budget on disk for each executor. */
   public static final Setting<Long> SPILL_SIZE =
@@ -91,9 +104,9 @@ public final class MemorySettings {
               + " take encrypted data only. Half of it, in whole segments, is retained memory:"
               + " spilled GPU memory, received arrays and batches of feeds. The rest is"
               + " transient memory of map tasks and readers, which wait for each other for at"
-              + " most spark.weft.fetch.timeout. It is allocated when needed and freed after a"
-              + " minute without use. No segment is longer than half of this size, and no chunk"
-              + " longer than a sixteenth of a segment: below twice"
+              + " most spark.weft.fetch.timeout. It is allocated when needed and freed after"
+              + " spark.weft.memory.idleTime without use. No segment is longer than half of this"
+              + " size, and no chunk longer than a sixteenth of a segment: below twice"
               + " spark.weft.memory.segmentSize, both are shorter. An application"
               + " does not start if its executors run more tasks at once than there are chunks"
               + " in the transient part.");
@@ -112,6 +125,13 @@ public final class MemorySettings {
   /** These settings, in the order of the documentation. */
   static List<Setting<?>> all() {
     return List.of(
-        SIZE, HOST_FRACTION, SEGMENT_SIZE, FOLDER, MARGIN, SPILL_SIZE, SPILL_PRIVATE_MEMORY);
+        SIZE,
+        HOST_FRACTION,
+        SEGMENT_SIZE,
+        FOLDER,
+        MARGIN,
+        IDLE_TIME,
+        SPILL_SIZE,
+        SPILL_PRIVATE_MEMORY);
   }
 }

@@ -76,6 +76,7 @@ final class ExecutorOptions {
         MemorySettings.SPILL_SIZE.get(conf),
         MemorySettings.MARGIN.get(conf),
         encryption(),
+        MemorySettings.IDLE_TIME.get(conf),
         ContainerMemory.grant(conf, executorId));
   }
 

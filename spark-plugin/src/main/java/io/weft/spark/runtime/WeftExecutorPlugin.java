@@ -131,7 +131,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
   private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
     PeerAddress own = announce(context);
-    exchange.onPressure(new PressureReport(context));
+    PressureReport report = new PressureReport(context);
+    exchange.onPressure(report);
+    exchange.onIdle(report);
     exchange.arena().waiters().check(WeftExecutorPlugin::stopIfKilled);
     PathRules rules = PathSettings.rules(context.conf());
     CommunicatorFactory communicators = communicators(context, options, rules, false);
@@ -303,8 +305,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   }
 
   /**
-   * Reports to the driver that this executor's shared memory is full, so that it frees unused
-   * shuffles. The driver frees them later, if it can. The current allocation does not wait for it.
+   * Reports to the driver that this executor's shared memory is full, or idle but in use, so that
+   * it frees unused shuffles. The driver frees them later, if it can. The current allocation does
+   * not wait for it.
    *
    * <p>Thread-safe. It never blocks, and reports at most once every few seconds.
    */

@@ -77,7 +77,7 @@ public final class WeftMetrics {
       gauge(
           "privateReserved",
           "bytes of private memory reserved, for applications with encrypted disks; freed after"
-              + " a minute without use",
+              + " spark.weft.memory.idleTime without use",
           s -> s.exchange().arena().privateMemory().reservedBytes());
 
   private static final Metric OPEN_READERS =

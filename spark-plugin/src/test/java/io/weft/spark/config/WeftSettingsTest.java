@@ -31,6 +31,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.memory.segmentSize", "64m");
     expected.put("spark.weft.memory.folder", "");
     expected.put("spark.weft.memory.margin", "32m");
+    expected.put("spark.weft.memory.idleTime", "60s");
     expected.put("spark.weft.spill.size", "1t");
     expected.put("spark.weft.spill.privateMemory", "1g");
     expected.put("spark.weft.fetch.timeout", "120s");

@@ -64,7 +64,8 @@ record PeerOptions(
             1024 * MIB,
             1024 * MIB,
             32 * MIB,
-            Optional.empty()),
+            Optional.empty(),
+            Duration.ofMinutes(1)),
         new NetworkOptions(
             LOOPBACK,
             LOOPBACK,
