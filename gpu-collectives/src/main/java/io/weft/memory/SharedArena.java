@@ -9,7 +9,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -214,14 +213,6 @@ public final class SharedArena implements AutoCloseable {
    */
   public void dropPages() {
     ledger.segments().forEach(segment -> segment.mapping.dropPages());
-  }
-
-  /**
-   * Deletes all unused segments in memory, for a process that is short of it. The kernel can drop
-   * the pages of disk segments.
-   */
-  public void freeUnused() {
-    List.of(memory, transientMemory, retainedMemory).forEach(tier -> supply.deleteIdle(tier, 0));
   }
 
   /**

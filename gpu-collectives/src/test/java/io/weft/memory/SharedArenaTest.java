@@ -38,7 +38,7 @@ class SharedArenaTest {
   }
 
   @Test
-  void unusedMemoryIsFreedAtOnceButDiskIsKept() throws IOException {
+  void unusedSegmentsAreFreedAtOnceAndPagesDropped() throws IOException {
     try (SharedArena arena = open(2, 1)) {
       List<Extent> all = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
@@ -46,9 +46,9 @@ class SharedArenaTest {
       }
       arena.free(all.remove(2));
       arena.free(all.remove(0));
-      arena.freeUnused();
+      arena.freeIdle(Duration.ZERO);
       assertThat(arena.statistics().memory().segments()).isEqualTo(1);
-      assertThat(arena.statistics().disk().segments()).isEqualTo(1);
+      assertThat(arena.statistics().disk().segments()).isZero();
       Memory.putLong(all.get(0).address(), 42);
       arena.dropPages();
       assertThat(Memory.getLong(all.get(0).address())).isEqualTo(42);

@@ -168,7 +168,7 @@ public final class ExecutorExchange implements AutoCloseable {
       hostPeers.dropPages();
     }
     if (inMemory && budget.isShort()) {
-      arena.freeUnused();
+      arena.freeIdle(Duration.ZERO);
     }
   }
 

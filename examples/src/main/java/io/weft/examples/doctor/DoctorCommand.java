@@ -9,6 +9,7 @@ import io.weft.device.probe.ProbeOptions;
 import io.weft.examples.terminal.Units;
 import io.weft.shuffle.MemoryBudget;
 import io.weft.shuffle.store.HostRoot;
+import io.weft.shuffle.store.Leftover;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftVersion;
@@ -66,8 +67,19 @@ public final class DoctorCommand implements Callable<Integer> {
       description = "The libnccl.so.2 to use. Default: the first one found")
   private Path nccl;
 
+  @Option(
+      names = "--sweep",
+      description = {
+        "Only delete what killed executors of this user left in the folders, and print it.",
+        "Folders of living executors, and folders that they read, stay."
+      })
+  private boolean sweep;
+
   @Override
-  public Integer call() {
+  public Integer call() throws IOException {
+    if (sweep) {
+      return sweep();
+    }
     ProbeOptions options = ProbeOptions.defaults();
     options = folder == null ? options : options.withSharedFolder(folder);
     options = nccl == null ? options : options.withNcclLibrary(nccl);
@@ -79,11 +91,30 @@ public final class DoctorCommand implements Callable<Integer> {
         new Examination(capabilities, Optional.ofNullable(folder), localFolders);
     PrintWriter out = spec.commandLine().getOut();
     out.print(examination.toText());
+    HostWarnings.ofThisProcess(options)
+        .lines()
+        .forEach(line -> out.print("warning: " + line + "\n"));
     if (gpu) {
       out.print("\nThe driver and NCCL say\n");
       GpuReport.lines(options).forEach(line -> out.print("  " + line + "\n"));
       out.print("  an executor here has " + GpuSearch.find(capabilities, options, "") + "\n");
     }
+    out.flush();
+    return 0;
+  }
+
+  private int sweep() throws IOException {
+    PrintWriter out = spec.commandLine().getOut();
+    List<Path> roots = new ArrayList<>(localFolders);
+    roots.add(0, folder == null ? ProbeOptions.defaults().sharedFolder() : folder);
+    long bytes = 0;
+    for (Path root : roots) {
+      for (Leftover removed : Leftover.sweep(root)) {
+        out.print("removed " + removed + "\n");
+        bytes += removed.bytes();
+      }
+    }
+    out.print("%s removed from %s\n".formatted(Units.bytes(bytes), roots));
     out.flush();
     return 0;
   }

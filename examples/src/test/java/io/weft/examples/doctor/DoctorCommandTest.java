@@ -6,11 +6,15 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.Capability;
 import io.weft.device.probe.CapabilityProbe;
+import io.weft.shuffle.store.ExecutorFolder;
+import io.weft.shuffle.store.HostRoot;
+import io.weft.shuffle.store.Lease;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
@@ -57,6 +61,43 @@ class DoctorCommandTest {
     assertThat(text)
         .contains("shuffle blocks: in " + folder, "because " + missing + " does not exist")
         .containsPattern("shared memory +no +" + missing + " does not exist");
+  }
+
+  @Test
+  void aSweepDeletesOnlyWhatIsOfNoUse(@TempDir Path disk) throws IOException {
+    HostRoot root = new HostRoot(folder, true, Optional.empty());
+    try (ExecutorFolder living = ExecutorFolder.create(root, "app-1", "1")) {
+      Path application = living.path().getParent();
+      Path dead = abandoned(application.resolveSibling("app-2"), "3-0123abcd");
+      Path files = Files.createDirectory(disk.resolve("weft-3-0123abcd-1"));
+      Path segment = Files.write(files.resolve("weft-segment-1"), new byte[1 << 20]);
+      Files.createSymbolicLink(dead.resolve("segment-1"), segment);
+      Path read = abandoned(application, "4-0123abcd");
+      try (Lease lease = Lease.take(read, 1, "1", living.incarnation())) {
+        assertThat(lease).isNotNull();
+        String text =
+            run("--sweep", "--folder", folder.toString(), "--local-folders", disk.toString());
+        assertThat(text)
+            .contains("removed " + dead + " (2.0 MiB)")
+            .contains("2.10 MB removed from [" + folder + ", " + disk + "]")
+            .doesNotContain(read.toString(), living.path().toString());
+        assertThat(dead).doesNotExist();
+        assertThat(disk).isEmptyDirectory();
+        assertThat(read.resolve("segment-0")).exists();
+        assertThat(living.path().resolve("alive")).exists();
+      }
+      assertThat(run("--sweep", "--folder", folder.toString())).contains("removed " + read);
+      assertThat(run("--sweep", "--folder", folder.toString())).startsWith("0 B removed from [");
+    }
+    assertThat(folder).isEmptyDirectory();
+  }
+
+  /** Makes the folder of an executor that was killed, with a segment. */
+  private static Path abandoned(Path application, String name) throws IOException {
+    Path executor = Files.createDirectories(application.resolve(name));
+    Files.createFile(executor.resolve("alive"));
+    Files.write(executor.resolve("segment-0"), new byte[1 << 20]);
+    return executor;
   }
 
   /** A file that is not a library is rejected before a call. */

@@ -58,6 +58,23 @@ class SpillTest {
     assertThat(rows.map(RowText.FUNCTION).distinct().count()).as("distinct rows").isEqualTo(400000);
   }
 
+  /** All of it is in flight at once: 100 MB, with memory for 4. */
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void aShuffleOfTwentyTimesTheMemory(String route) {
+    CLUSTER.session().conf().set("spark.weft.route", route);
+    long before = CLUSTER.sum("bytesPublished");
+    String sql =
+        "SELECT COUNT(*) AS n, SUM(id) AS ids, BIT_XOR(XXHASH64(id, s)) AS rows FROM "
+            + "(SELECT %s id, REPEAT(STRING(XXHASH64(id)), 4) AS s FROM RANGE(0, 1000000, 1, 8))";
+    Row expected = CLUSTER.session().sql(sql.formatted("")).first();
+    Row found = CLUSTER.session().sql(sql.formatted("/*+ REPARTITION(7, id) */")).first();
+    assertThat(found).isEqualTo(expected);
+    assertThat(CLUSTER.sum("bytesPublished") - before)
+        .as("bytes of the shuffle")
+        .isGreaterThan(20L * 2 * WeftCluster.EXECUTORS * SEGMENT);
+  }
+
   private static long bytesInSharedMemory() {
     return Folders.tree(WORKSPACE.sharedMemory()).stream()
         .filter(file -> Files.isRegularFile(file, java.nio.file.LinkOption.NOFOLLOW_LINKS))

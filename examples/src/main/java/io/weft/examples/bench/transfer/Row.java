@@ -11,7 +11,7 @@ enum Row {
   SMALL,
   /** One small block, read repeatedly. */
   LATENCY,
-  /** A shuffle of twice the size of Weft's memory. */
+  /** Shuffles of twice and of twenty times the size of Weft's memory. */
   SPILL,
   /** The same while Spark encrypts its local folders. */
   ENCRYPTED,
