@@ -166,6 +166,11 @@ final class ExtentLedger {
     return unused;
   }
 
+  /** Fails as {@link #free} does unless the extent is allocated. */
+  synchronized void requireAllocated(Extent extent) {
+    Block unused = blockOf(extent);
+  }
+
   private Block blockOf(Extent extent) {
     Block block = out.get(extent);
     if (block == null) {

@@ -36,6 +36,14 @@ import org.slf4j.LoggerFactory;
 public final class SharedArena implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SharedArena.class);
 
+  /**
+   * With {@code -Dweft.memory.poison=true} freed memory is overwritten, so that tests notice reads
+   * of it.
+   */
+  private static final boolean POISON = Boolean.getBoolean("weft.memory.poison");
+
+  private static final byte POISONED = (byte) 0xDB;
+
   private final ArenaOptions options;
   private final Tier memory;
   private final Tier disk;
@@ -164,6 +172,10 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the extent is not allocated, as after an earlier free
    */
   public void free(Extent extent) {
+    if (POISON) {
+      ledger.requireAllocated(extent);
+      Memory.setMemory(extent.address(), extent.length(), POISONED);
+    }
     Segment unneeded = ledger.free(extent);
     if (unneeded != null) {
       supply.discard(unneeded);
