@@ -155,6 +155,7 @@ public final class ExecutorExchange implements AutoCloseable {
     server.dropStalled(fetchTimeout);
     folder.restore();
     hostPeers.forgetUnreachable();
+    readers.releaseUnused();
     catalog.reclaim();
     idle.giveBack();
     returnMemory();

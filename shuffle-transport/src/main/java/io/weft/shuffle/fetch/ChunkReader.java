@@ -11,6 +11,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Iterates over the chunks of requested blocks. Blocks that are read in place come first, while
@@ -20,20 +22,77 @@ import java.util.Optional;
  * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or until {@link
  * #close()}. After {@link #retainAll()}, all bytes stay readable until {@link #close()}.
  *
- * <p>For one task thread. Waiting can be interrupted. It fails if a peer makes no progress within
- * the timeout. After an exception, only {@link #close()} may be called.
+ * <p>One thread at a time reads. It may be another thread than the one that closes the reader: some
+ * operators read a task's rows on a thread of their own, which may outlive the task. If that thread
+ * lives when another one closes the reader, the memory stays until it calls the reader again, which
+ * throws an exception and frees the memory, or until it has ended. So no thread reads freed memory.
+ *
+ * <p>Waiting can be interrupted. It fails if a peer makes no progress within the timeout. After an
+ * exception, only {@link #close()} may be called.
  */
 public final class ChunkReader implements AutoCloseable {
   private final BlockReaders readers;
   private final CurrentChunk chunk = new CurrentChunk();
-  private final ReadPlan plan;
+
+  /** The thread that read last, or null; a {@link Closed} after the end. */
+  private final AtomicReference<Object> user = new AtomicReference<>();
+
+  private final AtomicBoolean released = new AtomicBoolean();
+  private ReadPlan plan;
   private List<BlockRequest> requests;
-  private boolean closed;
+  private Runnable attached = () -> {};
+  private boolean retained;
+
+  /**
+   * The state of a closed reader.
+   *
+   * @param user the thread that frees the memory at its next call; null if it is freed
+   */
+  private record Closed(Thread user) {}
 
   ChunkReader(BlockReaders readers, List<BlockRequest> requests, FetchListener listener) {
     this.readers = readers;
     this.requests = List.copyOf(requests);
     this.plan = new ReadPlan(readers, listener);
+  }
+
+  /**
+   * Frees more memory together with that of the chunks. Must be called before the first {@link
+   * #next()}.
+   *
+   * @param release called once, on any thread
+   */
+  public void attach(Runnable release) {
+    attached = release;
+  }
+
+  /**
+   * Makes the calling thread the one that reads. Must be called before bytes of a chunk are read;
+   * {@link #next()} does it too. Costs a volatile read if this thread also read last.
+   *
+   * @throws IllegalStateException if the reader is closed
+   */
+  public void use() {
+    if (user.get() != Thread.currentThread()) {
+      takeOver(Thread.currentThread());
+    }
+  }
+
+  private void takeOver(Thread self) {
+    Object before = user.get();
+    while (!(before instanceof Closed)) {
+      if (user.compareAndSet(before, self)) {
+        return;
+      }
+      before = user.get();
+    }
+    if (((Closed) before).user() == self) {
+      release();
+    }
+    throw new IllegalStateException(
+        "the reader is closed: thread "
+            + self.getName()
+            + " reads after the end of the partition or of its task");
   }
 
   /**
@@ -59,7 +118,8 @@ public final class ChunkReader implements AutoCloseable {
 
   /**
    * Keeps the memory of all chunks until {@link #close()}, for callers that return to them. Chunks
-   * from the network and encrypted chunks then use that much memory of this executor. Must be
+   * from the network and encrypted chunks then use that much memory of this executor. Close then
+   * frees the memory at once on any thread, so the caller must know that no thread reads. Must be
    * called before the first {@link #next()}.
    */
   public void retainAll() {
@@ -67,13 +127,12 @@ public final class ChunkReader implements AutoCloseable {
     if (requests == null) {
       throw new IllegalStateException("chunks were read already");
     }
+    retained = true;
     plan.retainAll();
   }
 
   private void requireOpen() {
-    if (closed) {
-      throw new IllegalStateException("the reader is closed");
-    }
+    use();
     readers.requireOpen();
   }
 
@@ -112,15 +171,48 @@ public final class ChunkReader implements AutoCloseable {
     return chunk.request;
   }
 
-  /** Ends outstanding requests and frees all memory. Can be repeated. */
+  /**
+   * Ends outstanding requests and frees all memory, at once or when the thread that reads has
+   * noticed. Can be repeated.
+   */
   @Override
   public void close() {
-    if (closed) {
-      return;
+    Thread self = Thread.currentThread();
+    Object before = user.get();
+    while (!(before instanceof Closed)) {
+      Thread reading = before != self && !retained ? (Thread) before : null;
+      if (user.compareAndSet(before, new Closed(reading))) {
+        // A living thread releases it at its next call, or maintenance after its end.
+        if (reading == null || !reading.isAlive()) {
+          release();
+        }
+        return;
+      }
+      before = user.get();
     }
-    closed = true;
-    plan.close();
-    readers.closed(this);
+    if (((Closed) before).user() == self) {
+      release();
+    }
+  }
+
+  /** Frees the memory if the reader was closed and the thread that read has ended. */
+  void releaseIfUnused() {
+    if (user.get() instanceof Closed closed && closed.user() != null && !closed.user().isAlive()) {
+      release();
+    }
+  }
+
+  /** Drops the requests too, because a closed reader may be referenced until its task ends. */
+  private void release() {
+    if (released.compareAndSet(false, true)) {
+      attached.run();
+      plan.close();
+      plan = null;
+      requests = null;
+      attached = null;
+      chunk.request = null;
+      readers.closed(this);
+    }
   }
 
   /** The current chunk of a reader. Reused for each chunk. For one thread. */
