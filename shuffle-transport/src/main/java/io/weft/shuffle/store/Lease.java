@@ -12,7 +12,10 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,6 +25,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Take the lease before you open the shuffle's indexes. The owner deletes the indexes before it
  * checks the leases. So either the owner finds the lease, or the reader finds no index.
+ *
+ * <p>A lease is an empty file. It names a {@link ReaderLock}, which all leases of a reader in one
+ * owner's folder share. So the descriptors of a reader do not grow with the shuffles.
  *
  * <p>Owned by the reader; thread-safe.
  */
@@ -34,10 +40,10 @@ public final class Lease implements AutoCloseable {
   private static final AtomicLong NEXT = new AtomicLong();
 
   private final Path file;
-  private final LockedFile lock;
+  private final ReaderLock lock;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  private Lease(Path file, LockedFile lock) {
+  private Lease(Path file, ReaderLock lock) {
     this.file = file;
     this.lock = lock;
   }
@@ -51,24 +57,16 @@ public final class Lease implements AutoCloseable {
   public static Lease take(
       Path ownerFolder, int shuffleId, String readerExecutorId, String readerIncarnation)
       throws IOException {
-    String name =
-        FolderNames.leasePrefix(shuffleId)
-            + FolderNames.sanitized(readerExecutorId)
-            + "-"
-            + FolderNames.sanitized(readerIncarnation)
-            + "-"
-            + NEXT.getAndIncrement();
     Path folder = ownerFolder.toRealPath();
-    Path starting = folder.resolve(FolderNames.STARTING_PREFIX + name);
-    Path file = folder.resolve(name);
-    LockedFile lock = LockedFile.create(starting, file);
+    String reader =
+        FolderNames.sanitized(readerExecutorId) + "-" + FolderNames.sanitized(readerIncarnation);
+    ReaderLock lock = ReaderLock.retain(folder, reader);
     try {
-      Files.move(starting, file, StandardCopyOption.ATOMIC_MOVE);
-      Lease lease = new Lease(file, lock);
+      String name = FolderNames.leasePrefix(shuffleId) + lock.reader() + "." + NEXT.getAndIncrement();
+      Lease lease = new Lease(Files.createFile(folder.resolve(name), PrivateFolders.FILE), lock);
       OPEN.add(lease);
       return lease;
     } catch (IOException | RuntimeException | Error e) {
-      Files.deleteIfExists(starting);
       lock.close();
       throw e;
     }
@@ -101,10 +99,82 @@ public final class Lease implements AutoCloseable {
   public void close() throws IOException {
     if (closed.compareAndSet(false, true)) {
       OPEN.remove(this);
-      try {
+      try (lock) {
         Files.deleteIfExists(file);
-      } finally {
+      }
+    }
+  }
+
+  /**
+   * A locked file in an owner's folder, which shows that a reader is alive. It exists as long as
+   * the reader has leases in the folder. Its channel is the only descriptor that they need.
+   * Thread-safe.
+   */
+  static final class ReaderLock implements AutoCloseable {
+    private static final ConcurrentHashMap<Path, ReaderLock> HELD = new ConcurrentHashMap<>();
+
+    private final Path key;
+    private final String reader;
+    private final Path file;
+    private final LockedFile lock;
+
+    /** Leases that use it; 0 after the end. */
+    private final AtomicInteger leases = new AtomicInteger(1);
+
+    private ReaderLock(Path key, String reader, Path file, LockedFile lock) {
+      this.key = key;
+      this.reader = reader;
+      this.file = file;
+      this.lock = lock;
+    }
+
+    /** Counts one more lease of a reader in a folder. Closing ends it. */
+    static ReaderLock retain(Path folder, String reader) throws IOException {
+      Path key = folder.resolve(reader);
+      ReaderLock known = HELD.get(key);
+      if (known != null && known.retain()) {
+        return known;
+      }
+      ReaderLock fresh = create(key, reader + "-" + NEXT.getAndIncrement());
+      // If two threads create one at the same time, both work, and later leases use one of them.
+      HELD.put(key, fresh);
+      return fresh;
+    }
+
+    private static ReaderLock create(Path key, String reader) throws IOException {
+      String name = FolderNames.READER_PREFIX + reader;
+      Path starting = key.resolveSibling(FolderNames.STARTING_PREFIX + name);
+      Path file = key.resolveSibling(name);
+      LockedFile lock = LockedFile.create(starting, file);
+      try {
+        Files.move(starting, file, StandardCopyOption.ATOMIC_MOVE);
+        return new ReaderLock(key, reader, file, lock);
+      } catch (IOException | RuntimeException | Error e) {
+        Files.deleteIfExists(starting);
         lock.close();
+        throw e;
+      }
+    }
+
+    private boolean retain() {
+      return leases.getAndUpdate(now -> now == 0 ? 0 : now + 1) > 0;
+    }
+
+    /** The name of the reader. Never used again in this folder. */
+    String reader() {
+      return reader;
+    }
+
+    /** Counts one lease less, whose file was deleted before. Unlocks after the last one. */
+    @Override
+    public void close() throws IOException {
+      if (leases.decrementAndGet() == 0) {
+        HELD.remove(key, this);
+        try {
+          Files.deleteIfExists(file);
+        } finally {
+          lock.close();
+        }
       }
     }
   }
@@ -112,6 +182,9 @@ public final class Lease implements AutoCloseable {
   /** The leases of readers in one executor's folder. Thread-safe; has no state. */
   public static final class FolderLeases {
     private static final Logger LOG = LoggerFactory.getLogger(FolderLeases.class);
+
+    private static final Pattern OF_SHUFFLE =
+        Pattern.compile(FolderNames.LEASE_PREFIX + "\\d+-(?<reader>.+)\\.\\d+");
 
     private final Path folder;
 
@@ -152,20 +225,32 @@ public final class Lease implements AutoCloseable {
       return entry -> entry.getFileName().toString().startsWith(prefix);
     }
 
+    /** Deletes the lease of a dead reader, and the file that it would have locked. */
     private static boolean isLiving(Path lease) throws IOException {
+      Path locked = lockedFile(lease);
       try {
-        Optional<LockedFile> dead = LockedFile.share(lease);
+        Optional<LockedFile> dead = LockedFile.share(locked);
         if (dead.isEmpty()) {
           return true;
         }
         LockedFile lock = dead.get();
         try (lock) {
           Files.deleteIfExists(lease);
+          Files.deleteIfExists(locked);
         }
-        return false;
       } catch (NoSuchFileException e) {
-        return false;
+        // The reader has closed its leases, or a check has found it dead.
+        Files.deleteIfExists(lease);
       }
+      return false;
+    }
+
+    /** A reader of a shuffle locks its own file, a process that reads a leased folder the lease. */
+    private static Path lockedFile(Path lease) {
+      Matcher shuffle = OF_SHUFFLE.matcher(lease.getFileName().toString());
+      return shuffle.matches()
+          ? lease.resolveSibling(FolderNames.READER_PREFIX + shuffle.group("reader"))
+          : lease;
     }
   }
 }

@@ -81,6 +81,9 @@ final class PrivateFolders {
     static final String TOKEN = "token";
     static final String LEASE_PREFIX = "lease-";
 
+    /** Prefix of the file that a reader with leases locks. */
+    static final String READER_PREFIX = "reader-";
+
     /** Prefix of an incomplete folder or lease. Sweeps ignore it unless it is old. */
     static final String STARTING_PREFIX = ".starting-";
 

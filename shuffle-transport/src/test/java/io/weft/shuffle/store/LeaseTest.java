@@ -10,6 +10,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -68,6 +69,41 @@ class LeaseTest {
       leases.remove(0).close();
     }
     assertThat(owner.leases().anyLiving(1)).isFalse();
+  }
+
+  /** A session may have thousands of live shuffles on each of many peers. */
+  @Test
+  void theDescriptorsDoNotGrowWithTheLeases() throws IOException {
+    List<Lease> leases = new ArrayList<>();
+    leases.add(take(0));
+    long before = descriptors();
+    for (int shuffle = 1; shuffle < 1000; shuffle++) {
+      leases.add(take(shuffle));
+    }
+    assertThat(descriptors()).isLessThan(before + 50);
+    assertThat(owner.leases().anyLiving(999)).isTrue();
+    for (Lease lease : leases) {
+      lease.close();
+    }
+    assertThat(owner.leases().anyLiving()).isFalse();
+    assertThat(Trees.contents(owner.path())).as("alive and token").hasSize(2);
+  }
+
+  private static long descriptors() throws IOException {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.count();
+    }
+  }
+
+  @Test
+  void aReaderThatClosedAllItsLeasesCanTakeAnother() throws IOException {
+    take(1).close();
+    try (Lease lease = take(2)) {
+      assertThat(lease).isNotNull();
+      assertThat(owner.leases().anyLiving(2)).isTrue();
+      assertThat(owner.leases().anyLiving(1)).isFalse();
+    }
+    assertThat(Trees.contents(owner.path())).as("alive and token").hasSize(2);
   }
 
   /** Repeated checks must not release the lock of a lease of this process. */
