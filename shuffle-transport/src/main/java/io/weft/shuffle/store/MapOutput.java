@@ -2,28 +2,40 @@ package io.weft.shuffle.store;
 
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
+import java.util.Arrays;
 
 /**
  * The index of one map output: the place of each chunk. Chunks are numbered by partition, and
  * within a partition in commit order, so a partition is a range of chunk numbers. Immutable.
+ *
+ * <p>An executor keeps the indexes of all live shuffles, its own and those of peers on its host. So
+ * an index needs only 16 bytes for each chunk, and 4 more if a chunk has a checksum.
  */
 public final class MapOutput {
   /** A flag in a chunk's length: the chunk is encrypted. */
   static final long ENCRYPTED = Long.MIN_VALUE;
+
+  private static final long ALIGNMENT = 64;
 
   private final BlockKey key;
   private final long segmentBytes;
   private final int[] firstChunk;
   private final int[] segment;
   private final int[] rows;
+
+  /** Null if no chunk has a checksum. */
   private final int[] checksum;
-  private final long[] offset;
-  private final long[] length;
+
+  /** Offsets in units of 64 bytes. */
+  private final int[] offset;
+
+  /** Lengths in bytes; the complement of the length for an encrypted chunk. */
+  private final int[] length;
 
   /**
    * Takes ownership of the arrays. {@code firstChunk} has one element more than there are
-   * partitions. The others have one element per chunk. The length of an encrypted chunk has the bit
-   * {@link #ENCRYPTED}.
+   * partitions. The others have one element per chunk. Offsets are multiples of 64 below 2^37,
+   * lengths below 2^31. The length of an encrypted chunk also has the bit {@link #ENCRYPTED}.
    */
   MapOutput(
       BlockKey key,
@@ -39,9 +51,12 @@ public final class MapOutput {
     this.firstChunk = firstChunk;
     this.segment = segment;
     this.rows = rows;
-    this.checksum = checksum;
-    this.offset = offset;
-    this.length = length;
+    this.checksum = Arrays.stream(checksum).allMatch(sum -> sum == Checksum.NONE) ? null : checksum;
+    this.offset = Arrays.stream(offset).mapToInt(bytes -> (int) (bytes / ALIGNMENT)).toArray();
+    this.length =
+        Arrays.stream(length)
+            .mapToInt(bytes -> bytes < 0 ? ~(int) (bytes & ~ENCRYPTED) : (int) bytes)
+            .toArray();
   }
 
   /** The key of the map output. */
@@ -80,17 +95,17 @@ public final class MapOutput {
 
   /** The offset of a chunk in its segment, in bytes. */
   public long offset(int chunk) {
-    return offset[chunk];
+    return offset[chunk] * ALIGNMENT;
   }
 
   /** The bytes of a chunk, decrypted. */
   public long length(int chunk) {
-    return length[chunk] & ~ENCRYPTED;
+    return length[chunk] < 0 ? ~length[chunk] : length[chunk];
   }
 
   /** Whether a chunk is stored encrypted, in {@link EncryptedChunkFormat}. */
   public boolean isEncrypted(int chunk) {
-    return (length[chunk] & ENCRYPTED) != 0;
+    return length[chunk] < 0;
   }
 
   /** The name of a chunk of a partition, which its encryption covers. */
@@ -100,7 +115,7 @@ public final class MapOutput {
 
   /** The stored bytes of a chunk: more than its own if it is encrypted. */
   public long storedBytes(int chunk) {
-    return isEncrypted(chunk) ? EncryptedChunkFormat.encryptedBytes(length(chunk)) : length[chunk];
+    return isEncrypted(chunk) ? EncryptedChunkFormat.encryptedBytes(length(chunk)) : length(chunk);
   }
 
   /** The rows of a chunk. */
@@ -113,7 +128,7 @@ public final class MapOutput {
    * io.weft.shuffle.store.Checksum#NONE} for a chunk in memory.
    */
   public int checksum(int chunk) {
-    return checksum[chunk];
+    return checksum == null ? Checksum.NONE : checksum[chunk];
   }
 
   /** The bytes of the partitions [start, end), decrypted. */

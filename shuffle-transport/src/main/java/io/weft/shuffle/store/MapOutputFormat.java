@@ -1,5 +1,6 @@
 package io.weft.shuffle.store;
 
+import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -133,19 +134,15 @@ public final class MapOutputFormat {
     require(
         size == bytes.limit(), expected, "its length should be " + size + ", is", bytes.limit());
     bytes.position(HEADER_BYTES);
-    MapOutput output =
-        new MapOutput(
-            key,
-            segmentBytes,
-            ints(bytes, partitions + 1),
-            ints(bytes, chunks),
-            ints(bytes, chunks),
-            ints(bytes, chunks),
-            longs(bytes, chunks),
-            longs(bytes, chunks));
-    requireOrdered(output);
-    requireSound(output);
-    return output;
+    int[] firstChunk = ints(bytes, partitions + 1);
+    int[] segment = ints(bytes, chunks);
+    int[] rows = ints(bytes, chunks);
+    int[] checksum = ints(bytes, chunks);
+    long[] offset = longs(bytes, chunks);
+    long[] length = longs(bytes, chunks);
+    requireOrdered(key, firstChunk, chunks);
+    requireSound(key, segment, rows, offset, length);
+    return new MapOutput(key, segmentBytes, firstChunk, segment, rows, checksum, offset, length);
   }
 
   private static void requireIntact(ByteBuffer bytes, BlockKey key) throws CorruptIndexException {
@@ -158,32 +155,42 @@ public final class MapOutputFormat {
     require(stored == checksum(bytes), key, "its checksum is wrong", stored);
   }
 
-  private static void requireOrdered(MapOutput output) throws CorruptIndexException {
+  private static void requireOrdered(BlockKey key, int[] firstChunk, int chunks)
+      throws CorruptIndexException {
     int before = 0;
-    for (int partition = 0; partition <= output.partitions(); partition++) {
-      int first = output.firstChunk(partition);
-      if (first < before || first > output.chunks() || (partition == 0 && first != 0)) {
-        throw corrupt(output.key(), "first chunk of partition " + partition, first);
+    for (int partition = 0; partition < firstChunk.length; partition++) {
+      int first = firstChunk[partition];
+      if (first < before || first > chunks || (partition == 0 && first != 0)) {
+        throw corrupt(key, "first chunk of partition " + partition, first);
       }
       before = first;
     }
-    require(before == output.chunks(), output.key(), "chunks beyond the last partition", before);
+    require(before == chunks, key, "chunks beyond the last partition", before);
   }
 
-  private static void requireSound(MapOutput output) throws CorruptIndexException {
-    for (int chunk = 0; chunk < output.chunks(); chunk++) {
+  private static void requireSound(
+      BlockKey key, int[] segment, int[] rows, long[] offset, long[] length)
+      throws CorruptIndexException {
+    for (int chunk = 0; chunk < segment.length; chunk++) {
+      long bytes = length[chunk] & ~MapOutput.ENCRYPTED;
       boolean sound =
-          output.segment(chunk) >= 0
-              && output.rows(chunk) >= 0
-              && output.offset(chunk) >= 0
-              && output.offset(chunk) % 64 == 0
-              && output.length(chunk) > 0
-              && output.length(chunk) <= MAX_CHUNK_BYTES
-              && output.offset(chunk) <= MAX_SEGMENT_BYTES - output.storedBytes(chunk);
+          segment[chunk] >= 0
+              && rows[chunk] >= 0
+              && offset[chunk] >= 0
+              && offset[chunk] % 64 == 0
+              && bytes > 0
+              && bytes <= MAX_CHUNK_BYTES
+              && offset[chunk] <= MAX_SEGMENT_BYTES - storedBytes(length[chunk]);
       if (!sound) {
-        throw corrupt(output.key(), "chunk with an invalid location", chunk);
+        throw corrupt(key, "chunk with an invalid location", chunk);
       }
     }
+  }
+
+  private static long storedBytes(long length) {
+    return length < 0
+        ? EncryptedChunkFormat.encryptedBytes(length & ~MapOutput.ENCRYPTED)
+        : length;
   }
 
   private static void require(boolean condition, BlockKey key, String what, long value)

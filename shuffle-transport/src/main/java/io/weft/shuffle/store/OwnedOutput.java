@@ -6,6 +6,8 @@ import io.weft.memory.SharedArena;
 import io.weft.shuffle.store.ShuffleHold.LocatedOutput;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A published map output of this executor, with the memory it owns. Thread-safe. */
@@ -15,10 +17,10 @@ public final class OwnedOutput {
   private final Extent[] extents;
 
   /**
-   * Checksums of chunks in memory, computed at the first request. Racing threads compute the same
-   * one.
+   * Checksums of chunks in memory, computed at the first request. Null before any request, because
+   * readers on this host make none. Racing threads compute the same one.
    */
-  private final int[] checksum;
+  private volatile int[] checksum;
 
   private final long bytes;
   private final long spilledBytes;
@@ -26,16 +28,18 @@ public final class OwnedOutput {
   OwnedOutput(SharedArena arena, MapOutput index, Extent[] extents) {
     this.arena = arena;
     this.extents = extents;
-    this.checksum = new int[extents.length];
-    long[] address = new long[extents.length];
+    SortedMap<Integer, Long> addresses = new TreeMap<>();
     long sum = 0;
     long onDisk = 0;
     for (int chunk = 0; chunk < extents.length; chunk++) {
-      address[chunk] = extents[chunk].address();
+      if (chunk == 0 || extents[chunk].segment() != extents[chunk - 1].segment()) {
+        addresses.put(
+            extents[chunk].segment(), extents[chunk].address() - extents[chunk].offset());
+      }
       sum += extents[chunk].length();
       onDisk += extents[chunk].kind() == MemoryKind.DISK ? extents[chunk].length() : 0;
     }
-    this.located = new LocatedOutput(index, address);
+    this.located = new LocatedOutput(index, addresses);
     this.bytes = sum;
     this.spilledBytes = onDisk;
   }
@@ -60,10 +64,15 @@ public final class OwnedOutput {
     if (sum != Checksum.NONE) {
       return sum;
     }
-    if (checksum[chunk] == Checksum.NONE) {
-      checksum[chunk] = Checksum.of(view(chunk));
+    int[] known = checksum;
+    if (known == null) {
+      known = new int[extents.length];
+      checksum = known;
     }
-    return checksum[chunk];
+    if (known[chunk] == Checksum.NONE) {
+      known[chunk] = Checksum.of(view(chunk));
+    }
+    return known[chunk];
   }
 
   LocatedOutput located() {

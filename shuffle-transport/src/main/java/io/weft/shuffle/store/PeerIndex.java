@@ -9,9 +9,12 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.ShuffleHold.LocatedOutput;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.lang.ref.SoftReference;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -226,7 +229,11 @@ public final class PeerIndex {
     private final PeerSegments segments;
     private final ExchangeCounters counters;
     private final Lease lease;
-    private final ConcurrentHashMap<BlockKey, LocatedOutput> outputs = new ConcurrentHashMap<>();
+
+    /** Indexes that were read. The collector may drop them, and they are read again. */
+    private final ConcurrentHashMap<BlockKey, SoftReference<LocatedOutput>> outputs =
+        new ConcurrentHashMap<>();
+
     private final ConcurrentHashMap<Integer, PeerSegments.Mapped> used = new ConcurrentHashMap<>();
     private volatile long regularSegmentBytes = Long.MAX_VALUE;
 
@@ -294,13 +301,13 @@ public final class PeerIndex {
     }
 
     LocatedOutput output(BlockKey key) throws IOException {
-      LocatedOutput known = outputs.get(key);
-      if (known != null) {
-        return known;
+      SoftReference<LocatedOutput> known = outputs.get(key);
+      LocatedOutput output = known == null ? null : known.get();
+      if (output == null) {
+        output = read(key);
+        outputs.put(key, new SoftReference<>(output));
       }
-      LocatedOutput read = read(key);
-      LocatedOutput other = outputs.putIfAbsent(key, read);
-      return other == null ? read : other;
+      return output;
     }
 
     private LocatedOutput read(BlockKey key) throws IOException {
@@ -318,12 +325,16 @@ public final class PeerIndex {
       }
       counters.increment(INDEXES_READ);
       regularSegmentBytes = index.segmentBytes();
-      long[] address = new long[index.chunks()];
-      for (int chunk = 0; chunk < address.length; chunk++) {
-        PeerSegments.Mapped segment = segment(index.segment(chunk));
-        address[chunk] = segment.address(index.offset(chunk), index.storedBytes(chunk));
+      SortedMap<Integer, Long> addresses = new TreeMap<>();
+      PeerSegments.Mapped segment = null;
+      for (int chunk = 0; chunk < index.chunks(); chunk++) {
+        if (chunk == 0 || index.segment(chunk) != index.segment(chunk - 1)) {
+          segment = segment(index.segment(chunk));
+          addresses.put(index.segment(chunk), segment.address());
+        }
+        segment.require(index.offset(chunk), index.storedBytes(chunk));
       }
-      return new LocatedOutput(index, address);
+      return new LocatedOutput(index, addresses);
     }
 
     private PeerSegments.Mapped segment(int id) throws IOException {

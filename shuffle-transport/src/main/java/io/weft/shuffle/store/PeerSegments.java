@@ -113,10 +113,13 @@ public final class PeerSegments implements AutoCloseable {
       this.segment = segment;
     }
 
-    /**
-     * Returns the address of a range of the segment. Checks that the range is inside the segment.
-     */
-    long address(long offset, long length) throws IOException {
+    /** The address of the segment's first byte. */
+    long address() {
+      return segment.address();
+    }
+
+    /** Checks that a range is inside the segment. */
+    void require(long offset, long length) throws IOException {
       if (length > segment.size() - offset) {
         throw new IOException(
             segment.file()
@@ -127,7 +130,6 @@ public final class PeerSegments implements AutoCloseable {
                 + " at "
                 + offset);
       }
-      return segment.address() + offset;
     }
 
     private synchronized boolean retain() {

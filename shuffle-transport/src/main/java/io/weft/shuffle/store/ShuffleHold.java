@@ -1,6 +1,8 @@
 package io.weft.shuffle.store;
 
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.SortedMap;
 
 /**
  * Keeps one executor's blocks of one shuffle readable. While it is open, no block found through it
@@ -25,11 +27,22 @@ public interface ShuffleHold extends AutoCloseable {
    */
   public static final class LocatedOutput {
     private final MapOutput index;
-    private final long[] address;
 
-    LocatedOutput(MapOutput index, long[] address) {
+    /** The segments of the chunks, sorted. Few outputs have chunks in more than a few. */
+    private final int[] segments;
+
+    /** The addresses of the segments. */
+    private final long[] addresses;
+
+    /**
+     * Creates the output.
+     *
+     * @param addresses the address of each segment that has a chunk, by segment
+     */
+    LocatedOutput(MapOutput index, SortedMap<Integer, Long> addresses) {
       this.index = index;
-      this.address = address;
+      this.segments = addresses.keySet().stream().mapToInt(Integer::intValue).toArray();
+      this.addresses = addresses.values().stream().mapToLong(Long::longValue).toArray();
     }
 
     /** The index of the output. */
@@ -39,7 +52,8 @@ public interface ShuffleHold extends AutoCloseable {
 
     /** The address of a chunk, a multiple of 64. */
     public long address(int chunk) {
-      return address[chunk];
+      int segment = Arrays.binarySearch(segments, index.segment(chunk));
+      return addresses[segment] + index.offset(chunk);
     }
   }
 }
