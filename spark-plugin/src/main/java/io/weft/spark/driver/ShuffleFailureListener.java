@@ -29,6 +29,9 @@ public final class ShuffleFailureListener extends SparkListener {
   /** The task's writer or reader must be on the stack, because the arena also serves others. */
   private static final Pattern SHUFFLE = Pattern.compile("at io\\.weft\\.spark\\.(shuffle|sql)\\.");
 
+  /** Code of shuffles. Tensors and collectives refuse what users pass to them. */
+  private static final Pattern OURS = Pattern.compile("io\\.weft\\.(shuffle|memory|spark)\\..*");
+
   private final Consumer<String> counted;
   private final Map<Failure, String> open = new LinkedHashMap<>();
 
@@ -101,7 +104,7 @@ public final class ShuffleFailureListener extends SparkListener {
     }
     Matcher thrown = THROWN.matcher(trace);
     while (thrown.find()) {
-      if (thrown.group(1).startsWith("io.weft.")) {
+      if (OURS.matcher(thrown.group(1)).matches()) {
         return true;
       }
     }

@@ -88,7 +88,11 @@ class ShuffleFailureListenerTest {
     String collectives =
         "io.weft.collectives.CollectiveException: late\n"
             + "\tat io.weft.collectives.host.HostCommunicator.await(HostCommunicator.java:1)\n";
-    for (String trace : List.of(users, sparks, collectives)) {
+    String closed =
+        "java.lang.IllegalStateException: closed\n"
+            + "\tat io.weft.tensor.Tensor.buffer(Tensor.java:1)\n"
+            + "\tat io.weft.spark.shuffle.KryoWriter.append(KryoWriter.java:1)\n";
+    for (String trace : List.of(users, sparks, collectives, closed)) {
       end("1", 7, failed(trace));
       end("1", 8, fetchFailed("1", trace));
     }

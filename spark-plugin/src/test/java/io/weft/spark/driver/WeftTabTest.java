@@ -35,6 +35,21 @@ class WeftTabTest {
   }
 
   @Test
+  void saysThatNewShufflesAreLeftToSparkAfterFailures() {
+    try (LocalSpark spark = start(Map.of("spark.weft.fallback.failures", "2"))) {
+      DriverState.shuffleFailed("a test");
+      assertThat(get(spark, "/weft/")).contains("On: SQL shuffles go through Weft.");
+      DriverState.shuffleFailed("a test");
+      spark.session().range(10).toDF().repartition(3).toJavaRDD().count();
+      String reason = "Weft failed 2 times (spark.weft.fallback.failures)";
+      assertThat(get(spark, "/weft/"))
+          .contains("Off for new shuffles: " + reason + ".")
+          .contains("<td>" + reason + "</td><td>1</td>");
+      assertThat(get(spark, "/metrics/json/")).containsPattern("shuffleFailures\"[^}]*2");
+    }
+  }
+
+  @Test
   void saysWhyWeftIsOff() {
     try (LocalSpark spark = start(Map.of("spark.shuffle.manager", "sort"))) {
       assertThat(get(spark, "/weft/"))

@@ -17,6 +17,8 @@ final class MetricsPage {
       Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`:
       `/metrics/json/`, `/metrics/prometheus/` and every sink of `metrics.properties` show them. The Weft tab
       of the Spark UI shows the most important ones. Counters start at 0 when the executor starts.
+      The driver registers `executorsAnnounced`, `shufflesLeftToSpark` and `shuffleFailures`, the failed
+      writes and fetches that count for `spark.weft.fallback.failures`.
 
       | name | kind | meaning |
       |---|---|---|

@@ -97,7 +97,11 @@ final class MachineLearning {
             .count());
   }
 
-  /** Each word has a count of its own, because their order among equal counts is undefined. */
+  /**
+   * Each word has a count of its own, because their order among equal counts is undefined. The
+   * texts are in one partition, because the model depends on their order, which is undefined after
+   * a shuffle of several.
+   */
   private static List<String> word2Vec(SparkSession session, Path folder) {
     List<String> lines = new ArrayList<>();
     for (int word = 0; word < WORDS; word++) {
@@ -106,7 +110,10 @@ final class MachineLearning {
       }
     }
     Dataset<Row> texts =
-        session.createDataset(lines, Encoders.STRING()).selectExpr("SPLIT(value, ' ') AS text");
+        session
+            .createDataset(lines, Encoders.STRING())
+            .coalesce(1)
+            .selectExpr("SPLIT(value, ' ') AS text");
     Dataset<Row> vectors =
         new Word2Vec()
             .setInputCol("text")

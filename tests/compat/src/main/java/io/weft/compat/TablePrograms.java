@@ -11,10 +11,10 @@ import org.apache.spark.sql.SparkSession;
 /** Table formats with shuffles of their own: Delta and Iceberg. */
 final class TablePrograms {
   private static final String ROWS =
-      "SELECT id, REPEAT(STRING(id), 3) AS s, CAST(id % 7 AS INT) AS p FROM RANGE(0, 300000, 1, 8)";
+      "SELECT id, REPEAT(STRING(id), 3) AS s, CAST(id % 7 AS INT) AS p FROM RANGE(0, 60000, 1, 6)";
   private static final String CHANGES =
       "SELECT 2 * id AS id, 'changed' AS s, CAST(2 * id % 7 AS INT) AS p"
-          + " FROM RANGE(140000, 160000, 1, 4)";
+          + " FROM RANGE(28000, 32000, 1, 4)";
 
   private TablePrograms() {}
 
@@ -24,7 +24,9 @@ final class TablePrograms {
             "spark.sql.extensions",
             "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog",
-            "org.apache.spark.sql.delta.catalog.DeltaCatalog");
+            "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.databricks.delta.snapshotPartitions",
+            "2");
     Map<String, String> iceberg =
         Map.of(
             "spark.sql.extensions",
