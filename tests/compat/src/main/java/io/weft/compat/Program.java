@@ -44,7 +44,7 @@ record Program(
     return new Program(name, master, sessions, all, body);
   }
 
-  /** Runs in so many sessions, in this JVM alone. */
+  /** Runs several times, each in a new session without other processes. */
   Program repeated(int times) {
     return new Program(name, "local[2]", times, settings, body);
   }

@@ -50,7 +50,7 @@ final class StreamingPrograms {
           stream(session, folder.resolve("right")).selectExpr("k AS rk", "v AS rv", "t AS rt");
       Dataset<Row> joined =
           left.join(
-              right.withWatermark("rt", "1 hour"),
+              right,
               expr("k = rk AND v % 50 = rv % 50 AND rt BETWEEN t AND t + INTERVAL 10 MINUTES"));
       run(
           joined.writeStream().format("parquet").option("path", folder.resolve("out").toString()),
