@@ -185,11 +185,11 @@ public final class Compat {
     List<Integer> numbers = new ArrayList<>(IntStream.range(0, PROBES).boxed().toList());
     Map<String, Long> byExecutor =
         new JavaSparkContext(session.sparkContext())
-            .parallelize(numbers, PROBES)
-            .mapToPair(number -> new Tuple2<>(SparkEnv.get().executorId(), ownPublished()))
-            .collect()
-            .stream()
-            .collect(Collectors.toMap(Tuple2::_1, Tuple2::_2, Math::max));
+                .parallelize(numbers, PROBES)
+                .mapToPair(number -> new Tuple2<>(SparkEnv.get().executorId(), ownPublished()))
+                .collect()
+                .stream()
+                .collect(Collectors.toMap(Tuple2::_1, Tuple2::_2, Math::max));
     return byExecutor.values().stream().mapToLong(Long::longValue).sum();
   }
 

@@ -116,13 +116,7 @@ public final class JobPrograms {
   }
 
   private static List<String> pipe(SparkSession session, Path folder) {
-    return session
-        .sql(ROWS)
-        .orderBy("s")
-        .toJSON()
-        .javaRDD()
-        .pipe("cat")
-        .take(TAKEN);
+    return session.sql(ROWS).orderBy("s").toJSON().javaRDD().pipe("cat").take(TAKEN);
   }
 
   private static List<String> transform(SparkSession session, Path folder) {

@@ -43,8 +43,7 @@ final class MachineLearning {
   private static List<String> pageRank(SparkSession session, Path folder) throws Exception {
     Path edges = folder.resolve("edges");
     Files.write(
-        edges,
-        IntStream.range(0, 5000).mapToObj(i -> (i % 500) + " " + (i * 31 % 499)).toList());
+        edges, IntStream.range(0, 5000).mapToObj(i -> (i % 500) + " " + (i * 31 % 499)).toList());
     StorageLevel memory = StorageLevel.MEMORY_ONLY();
     Graph<Object, Object> graph =
         GraphLoader.edgeListFile(

@@ -17,8 +17,7 @@ import org.apache.spark.sql.SparkSession;
  * @param settings of the application
  * @param body the program
  */
-record Program(
-    String name, String master, int sessions, Map<String, String> settings, Body body) {
+record Program(String name, String master, int sessions, Map<String, String> settings, Body body) {
   private static final String CLUSTER = "local-cluster[2,2,1024]";
 
   /** Runs in a session. */

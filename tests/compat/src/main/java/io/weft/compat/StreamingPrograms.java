@@ -23,7 +23,8 @@ final class StreamingPrograms {
 
   static List<Program> all() {
     return List.of(
-        Program.of("Structured Streaming, aggregation with state", Map.of(), StreamingPrograms::state),
+        Program.of(
+            "Structured Streaming, aggregation with state", Map.of(), StreamingPrograms::state),
         Program.of("Structured Streaming, join of streams", Map.of(), StreamingPrograms::join));
   }
 

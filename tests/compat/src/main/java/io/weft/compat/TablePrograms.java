@@ -38,7 +38,8 @@ final class TablePrograms {
     return List.of(
         Program.of("Delta, optimized write", delta, TablePrograms::optimizedWrite),
         Program.of("Delta, MERGE, DELETE, OPTIMIZE and ZORDER", delta, TablePrograms::delta),
-        Program.of("Iceberg, distribution modes, MERGE and rewrite", iceberg, TablePrograms::iceberg));
+        Program.of(
+            "Iceberg, distribution modes, MERGE and rewrite", iceberg, TablePrograms::iceberg));
   }
 
   private static List<String> optimizedWrite(SparkSession session, Path folder) {
@@ -69,7 +70,9 @@ final class TablePrograms {
     for (String mode : List.of("none", "hash", "range")) {
       session.sql(
           "ALTER TABLE ice.db.t SET TBLPROPERTIES ('write.distribution-mode' = '" + mode + "')");
-      session.sql("INSERT INTO ice.db.t " + ROWS.replace("SELECT id", "SELECT id + " + mode.length() + " AS id"));
+      session.sql(
+          "INSERT INTO ice.db.t "
+              + ROWS.replace("SELECT id", "SELECT id + " + mode.length() + " AS id"));
     }
     List<String> result = new ArrayList<>(digest(session.table("ice.db.t")));
     merge(session, "ice.db.t");
