@@ -18,8 +18,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * next call of {@link #hasNext()} or {@link #next()}, or {@link #close()}. Closing a batch or its
  * vectors does nothing.
  *
- * <p>For one task thread. The caller closes the reader, which also closes the chunks. A reader
- * closes itself after its last batch.
+ * <p>One thread at a time reads. The caller closes the reader, which also closes the chunks. A
+ * reader closes itself after its last batch. Another thread than the one that reads closes the
+ * {@link ChunkReader} instead, which then frees all memory when the thread that reads allows it.
  */
 public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable {
   /** Batches of at least this size are read in place, even with few rows. */
@@ -54,6 +55,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
    */
   public BatchReader(StructType schema, ChunkReader chunks, int targetRows) {
     this(schema, ChunkSource.of(chunks), targetRows);
+    chunks.attach(gather::close);
   }
 
   BatchReader(StructType schema, ChunkSource chunks, int targetRows) {
@@ -75,6 +77,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
   @Override
   public boolean hasNext() {
     if (ready == null && !ended) {
+      chunks.use();
       try {
         ready = read();
       } catch (BlockFetchException e) {
@@ -93,6 +96,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
     if (!hasNext()) {
       throw new NoSuchElementException("There are no more batches");
     }
+    chunks.use();
     ColumnarBatch batch = ready;
     ready = null;
     return batch;
@@ -163,12 +167,12 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
       closed = true;
       ended = true;
       ready = null;
-      gather.close();
       chunks.close();
+      gather.close();
     }
   }
 
-  /** Gathers small batches into larger ones. For one task thread. */
+  /** Gathers small batches into larger ones. For one thread at a time. */
   static final class BatchGather implements AutoCloseable {
     private static final long MAX_BYTES = 16L << 20;
 
@@ -179,6 +183,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
     private final ColumnarBatch batch;
     private int rows;
     private long bytes;
+    private boolean closed;
 
     BatchGather(ColumnarSchema schema, int maxRows) {
       this.maxRows = maxRows;
@@ -228,10 +233,13 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
       }
     }
 
-    /** Frees the memory. */
+    /** Frees the memory. Can be repeated. */
     @Override
     public void close() {
-      pool.close();
+      if (!closed) {
+        closed = true;
+        pool.close();
+      }
     }
   }
 }

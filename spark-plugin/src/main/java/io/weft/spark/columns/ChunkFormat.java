@@ -74,6 +74,9 @@ final class ChunkFormat {
     /** Advances to the next chunk; false if there is none. */
     boolean next() throws BlockFetchException;
 
+    /** Makes the calling thread the one that reads: see {@link ChunkReader#use()}. */
+    default void use() {}
+
     long address();
 
     long length();
@@ -90,6 +93,11 @@ final class ChunkFormat {
         @Override
         public boolean next() throws BlockFetchException {
           return reader.next();
+        }
+
+        @Override
+        public void use() {
+          reader.use();
         }
 
         @Override

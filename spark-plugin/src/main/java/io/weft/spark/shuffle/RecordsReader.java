@@ -18,10 +18,12 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * Reads the records of one reduce task in place.
+ * Reads the records of one partition in place. Frees the partition's memory when its last record is
+ * handed out, because a task may read thousands of partitions in turn. Otherwise the task's
+ * completion listener frees it. The listener stays until the task ends, so it refers to nothing
+ * that grows with the partition's blocks.
  *
- * <p>For one task thread. Chunks stay readable until the task ends: its completion listener closes
- * the transfers and reports the read metrics to Spark.
+ * <p>One thread at a time reads, as with {@link ChunkReader}.
  */
 final class RecordsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleBlocks blocks;
@@ -50,7 +52,7 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             task -> {
-              records.report();
+              records.reportRest();
               task.taskMetrics().mergeShuffleReadMetrics();
               chunks.close();
             });
@@ -59,7 +61,7 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
 
   /**
    * Reads packed rows in place with one reused row object. As with Spark's reader, a row is valid
-   * until the next one, and the last row until the task ends.
+   * until the next one, and the last row is valid for ever: it is copied.
    */
   static final class PackedRows<K, C> implements RecordFormat<K, C> {
     private final UnsafeRow row;
@@ -79,21 +81,29 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
       row.pointTo(null, address, bytes);
       return pair;
     }
+
+    @Override
+    public void detach() {
+      row.pointTo(row.getBytes(), Platform.BYTE_ARRAY_OFFSET, row.getSizeInBytes());
+    }
   }
 
   /**
-   * Iterates over the records of one reduce task, chunk by chunk.
-   *
-   * <p>For one task thread.
+   * Iterates over the records of one partition, chunk by chunk. Looks for the next chunk before it
+   * hands out the last record of a chunk. So it knows the partition's last record, detaches it and
+   * frees the memory.
    */
   static final class RecordsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
     private static final int ALIGNMENT_MASK = Long.BYTES - 1;
 
-    private final ChunkReader chunks;
-    private final ShuffleBlocks blocks;
     private final TaskContext context;
     private final ShuffleReadMetricsReporter metrics;
-    private final RecordFormat<K, C> format;
+
+    /** These three are null after the end. */
+    private ChunkReader chunks;
+
+    private ShuffleBlocks blocks;
+    private RecordFormat<K, C> format;
 
     private long at;
     private long end;
@@ -123,6 +133,7 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
       if (!hasNext()) {
         throw new NoSuchElementException("all records of this partition have been read");
       }
+      chunks.use();
       long room = end - at - Long.BYTES;
       long size = room < 0 ? -1 : Platform.getLong(null, at);
       if (size < 0 || size > room || size > Integer.MAX_VALUE || (size & ALIGNMENT_MASK) != 0) {
@@ -131,30 +142,36 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
       long start = at + Long.BYTES;
       at = start + size;
       recordsOfChunk++;
-      return format.read(start, (int) size);
+      Product2<K, C> record = format.read(start, (int) size);
+      if (at == end) {
+        // The record stays readable: a chunk outlives the first advance after it.
+        boolean unused = advance();
+      }
+      return record;
     }
 
-    /** Reports records read since the last report. */
-    void report() {
+    /**
+     * Reports the records of the current chunk at the end of the task. Changes nothing, because
+     * another thread may still read.
+     */
+    void reportRest() {
       metrics.incRecordsRead(recordsOfChunk);
-      recordsOfChunk = 0;
     }
 
-    /** Advances to the next chunk with records. */
+    /** Advances to the next chunk. Frees everything and returns false after the last one. */
     private boolean advance() {
       context.killTaskIfInterrupted();
       try {
-        do {
-          endChunk();
-          if (!chunks.next()) {
-            at = end = 0;
-            // Another call of the reader would free the memory of the last record.
-            ended = true;
-            return false;
-          }
-          at = chunks.address();
-          end = at + chunks.length();
-        } while (at == end);
+        endChunk();
+        if (!chunks.next()) {
+          end();
+          return false;
+        }
+        at = chunks.address();
+        end = at + chunks.length();
+        if (at == end) {
+          throw corrupt("it has no bytes");
+        }
         return true;
       } catch (BlockFetchException e) {
         throw SneakyThrow.<RuntimeException>raise(blocks.failure(e));
@@ -166,11 +183,22 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
       }
     }
 
+    private void end() {
+      ended = true;
+      at = end = 0;
+      format.detach();
+      chunks.close();
+      chunks = null;
+      blocks = null;
+      format = null;
+    }
+
     private void endChunk() {
       if (end != 0 && recordsOfChunk != chunks.rows()) {
         throw corrupt(recordsOfChunk + " records where the writer counted " + chunks.rows());
       }
-      report();
+      metrics.incRecordsRead(recordsOfChunk);
+      recordsOfChunk = 0;
     }
 
     private RuntimeException corrupt(String what) {
@@ -183,7 +211,7 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
     }
   }
 
-  /** Reads records from bytes. For one task thread. */
+  /** Reads records from bytes. For one thread at a time. */
   interface RecordFormat<K, C> {
     /**
      * Reads a record.
@@ -191,5 +219,8 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
      * @param bytes a multiple of 8
      */
     Product2<K, C> read(long address, int bytes);
+
+    /** Copies what the last record shares with the memory that it was read from, if anything. */
+    default void detach() {}
   }
 }

@@ -24,9 +24,10 @@ import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
 /**
- * Reads the blocks of one reduce task as batches, in place for blocks of this host. A batch is
- * valid until the next one is requested. All memory is released when the task ends. For one task
- * thread.
+ * Reads the blocks of one partition as batches, in place for blocks of this host. A batch is valid
+ * until the next one is requested. All memory is released after the last batch, or when the task
+ * ends. Until then, the task's completion listener refers to nothing that grows with the blocks.
+ * One thread at a time reads.
  *
  * @param <K> unused
  * @param <C> batches
@@ -62,7 +63,6 @@ final class ColumnarShuffleReader<K, C> implements ShuffleReader<K, C> {
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
-              batches.close();
               chunks.close();
               ended.taskMetrics().mergeShuffleReadMetrics();
             });
