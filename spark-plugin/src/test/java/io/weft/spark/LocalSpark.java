@@ -36,6 +36,8 @@ public final class LocalSpark implements AutoCloseable {
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "5")
+            // Room for the compiled code of all queries of a class.
+            .config("spark.sql.codegen.cache.maxEntries", "2000")
             .config("spark.weft.route", "rows");
     settings.forEach(builder::config);
     return new LocalSpark(builder.getOrCreate());

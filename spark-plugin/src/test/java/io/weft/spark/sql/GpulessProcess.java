@@ -28,7 +28,8 @@ final class GpulessProcess {
     Path log = folder.resolve("classes.log");
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("-Xmx512m", "-Xlog:class+load:file=" + log + "::filesize=0"));
+    command.addAll(List.of("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.add("-Xlog:class+load:file=" + log + "::filesize=0");
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
         .filter(argument -> argument.startsWith("--add-") || argument.startsWith("-XX:+Ignore"))
         .forEach(command::add);

@@ -31,6 +31,8 @@ final class SqlSpark implements BeforeAllCallback, AfterAllCallback {
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.sql.shuffle.partitions", "5")
+            // Room for the compiled code of all queries of a class.
+            .config("spark.sql.codegen.cache.maxEntries", "2000")
             // Spark 4.2 enables them by default, which disables the columns route.
             .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
             .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
