@@ -63,6 +63,17 @@ public final class BuildTree {
     }
   }
 
+  /** A folder below target/work that the JVMs of one build share. */
+  public static Path folderOfThisBuild(String name) {
+    String build = System.getProperty("weft.buildStart", "pid-" + ProcessHandle.current().pid());
+    Path folder = target().resolve("work").resolve(name + "-" + build.replace(':', '-'));
+    try {
+      return Files.createDirectories(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private static String property(String name) {
     String value = System.getProperty(name);
     if (value == null) {

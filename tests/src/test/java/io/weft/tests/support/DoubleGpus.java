@@ -47,7 +47,7 @@ public final class DoubleGpus {
       throw new UncheckedIOException(e);
     }
     settings.put("spark.jars", BuildTree.weftJar() + "," + ApplicationJar.get() + "," + jna());
-    String options = String.join(" ", Jvm.SHORT_LIVED);
+    String options = Jvm.executorOptions(SparkHome.shared());
     settings.put(
         "spark.executor.extraJavaOptions",
         options + " -D" + ProbeOptions.ROOT_PROPERTY + "=" + root);

@@ -38,7 +38,7 @@ public final class Sessions {
   }
 
   private static SparkSession.Builder builder(Workspace workspace, String master) {
-    SparkHome.shared();
+    SparkHome home = SparkHome.shared();
     // Spark keeps the local folders of the JVM's first application for all later ones.
     Utils$.MODULE$.clearLocalRootDirs();
     SparkSession.Builder builder =
@@ -48,7 +48,9 @@ public final class Sessions {
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.executor.extraJavaOptions", String.join(" ", Jvm.SHORT_LIVED))
+            .config("spark.executor.extraJavaOptions", Jvm.executorOptions(home))
+            // Room for the compiled code of all queries, which run once for each route.
+            .config("spark.sql.codegen.cache.maxEntries", "2000")
             // How often, and how long, Spark checks whether a lost executor's replacement is
             // available for the tasks of a barrier stage.
             .config("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")

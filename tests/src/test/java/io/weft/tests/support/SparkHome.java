@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -34,11 +35,13 @@ public record SparkHome(Path folder) {
     try (FileChannel file =
             FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         FileLock held = file.lock()) {
-      String wanted = classPath("default").toString();
+      String wanted = System.getProperty("java.vm.version") + " " + classPath("default");
       if (Files.exists(complete) && Files.readString(complete).equals(wanted)) {
         return new SparkHome(folder);
       }
+      Files.deleteIfExists(archive(folder));
       SparkHome home = assemble(folder, "default", List.of());
+      ClassArchive.write(home, archive(folder));
       Files.writeString(complete, wanted);
       return home;
     } catch (IOException e) {
@@ -71,9 +74,32 @@ public record SparkHome(Path folder) {
     }
   }
 
-  /** The class path of a driver, master or worker of this home. */
+  /**
+   * Options of a JVM whose class path begins with this home's: with an archive of parsed and
+   * verified classes, a short application takes two thirds of the processor time. Empty without an
+   * archive.
+   */
+  List<String> archiveOptions() {
+    Path archive = archive(folder);
+    return Files.exists(archive) ? List.of("-XX:SharedArchiveFile=" + archive) : List.of();
+  }
+
+  private static Path archive(Path folder) {
+    return folder.resolveSibling(folder.getFileName() + ".jsa");
+  }
+
+  /**
+   * The class path of a driver, master or worker of this home. It begins as that of the executors,
+   * for which Spark puts one jar first, so that all of them can use one archive.
+   */
   public String classPath() {
-    return folder.resolve("conf") + File.pathSeparator + folder.resolve("jars") + "/*";
+    Path jars = folder.resolve("jars");
+    String first =
+        Folders.tree(jars).stream()
+            .filter(jar -> jar.getFileName().toString().startsWith("slf4j-api-"))
+            .map(jar -> jar + File.pathSeparator)
+            .collect(Collectors.joining());
+    return folder.resolve("conf") + File.pathSeparator + first + jars + "/*";
   }
 
   private static List<Path> classPath(String distribution) throws IOException {

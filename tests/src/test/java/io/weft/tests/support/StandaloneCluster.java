@@ -116,7 +116,10 @@ public final class StandaloneCluster implements AutoCloseable {
       String... arguments) {
     List<String> command =
         Jvm.command(
-            home.classPath(), List.of("-Dspark.local.dir=" + workspace.localFolder()), mainClass);
+            home,
+            home.classPath(),
+            List.of("-Dspark.local.dir=" + workspace.localFolder()),
+            mainClass);
     command.addAll(List.of(arguments));
     Map<String, String> environment =
         Map.of(

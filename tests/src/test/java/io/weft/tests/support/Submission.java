@@ -31,7 +31,7 @@ public final class Submission {
     settings.put("spark.ui.enabled", "false");
     settings.put("spark.driver.host", "127.0.0.1");
     settings.put("spark.driver.bindAddress", "127.0.0.1");
-    settings.put("spark.executor.extraJavaOptions", String.join(" ", Jvm.SHORT_LIVED));
+    settings.put("spark.executor.extraJavaOptions", Jvm.executorOptions(home));
     settings.putAll(workspace.settings());
     environment.put("SPARK_HOME", home.folder().toString());
     environment.put("SPARK_SCALA_VERSION", "2.13");
@@ -108,7 +108,7 @@ public final class Submission {
   private List<String> command() {
     String classPath = home.classPath() + (driverClassPath.isEmpty() ? "" : ":" + driverClassPath);
     List<String> command =
-        Jvm.command(classPath, jvmOptions, "org.apache.spark.deploy.SparkSubmit");
+        Jvm.command(home, classPath, jvmOptions, "org.apache.spark.deploy.SparkSubmit");
     settings.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
     if (!jars.isEmpty()) {
       String list = jars.stream().map(Path::toString).collect(Collectors.joining(","));
