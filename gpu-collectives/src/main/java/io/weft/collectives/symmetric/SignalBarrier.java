@@ -67,17 +67,22 @@ final class SignalBarrier implements AutoCloseable {
 
   /** Creates a barrier whose counters start at another value, the same on all ranks. */
   static SignalBarrier open(SymmetricArena arena, int start) {
+    return open(arena, opened -> initialize(opened, start));
+  }
+
+  /** Creates a barrier whose slots and counters this rank initializes so. */
+  static SignalBarrier open(SymmetricArena arena, SymmetricArena.Initializer initializer) {
     int nranks = arena.communicator().nranks();
     if (nranks > MAX_RANKS) {
       throw CollectiveException.invalid(
           "a barrier on signals has at most " + MAX_RANKS + " ranks, not " + nranks);
     }
     long bytes = 2L * nranks * Window.LINE;
-    Window window = arena.window(bytes, opened -> initialize(opened, start));
+    Window window = arena.window(bytes, initializer);
     return new SignalBarrier(window, arena.waiting());
   }
 
-  private static void initialize(Window window, int start) {
+  static void initialize(Window window, int start) {
     Memory.setMemory(window.address(), window.bytes(), (byte) 0);
     for (int peer = 0; peer < window.nranks(); peer++) {
       Memory.putInt(slot(window, window.rank(), peer), start);

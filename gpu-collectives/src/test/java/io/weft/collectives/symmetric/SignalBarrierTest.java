@@ -21,6 +21,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class SignalBarrierTest {
+  private static final int LIVES = 12;
+
   @TempDir Path folder;
 
   /** Runs on one rank with its barrier. */
@@ -108,19 +110,64 @@ class SignalBarrierTest {
         });
   }
 
-  /** Trap: a slot is set to zero after a peer has already signalled. Reused memory shows it. */
+  /** Each rank is the last one in turn. It comes when it has seen that all others wait. */
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3, 32})
+  void noRankLeavesBeforeTheLastOneArrives(int nranks) {
+    AtomicIntegerArray passed = new AtomicIntegerArray(nranks);
+    onBarriers(
+        nranks,
+        0,
+        (rank, barrier) -> {
+          for (int last = 0; last < nranks; last++) {
+            if (rank == last) {
+              requireAllWait(passed, barrier, last);
+            }
+            barrier.await(Gangs.soon());
+            passed.set(rank, last + 1);
+          }
+        });
+  }
+
+  private static void requireAllWait(AtomicIntegerArray passed, SignalBarrier barrier, int rank) {
+    Deadline deadline = Gangs.soon();
+    for (int peer = 0; peer < passed.length(); peer++) {
+      while (peer != rank && barrier.raised(peer) <= rank) {
+        assertThat(deadline.expired()).as("rank %d waits for rank %d", peer, rank).isFalse();
+        LockSupport.parkNanos(20_000);
+      }
+    }
+    for (int peer = 0; peer < passed.length(); peer++) {
+      if (peer != rank) {
+        assertThat(passed.get(peer)).as("barriers that rank %d has passed", peer).isEqualTo(rank);
+      }
+    }
+  }
+
+  /**
+   * Trap: a slot is set to zero after a peer has already signalled. One rank is late with that: it
+   * waits for a peer that could signal. Reused memory shows slots that are not set.
+   */
   @Test
   void slotsAreZeroBeforeAnyPeerCanSignal() {
+    AtomicIntegerArray opened = new AtomicIntegerArray(LIVES);
     try (RankGang gang = Gangs.local(4)) {
       gang.run(
           communicator -> {
             try (SymmetricArena arena =
                 SymmetricArena.open(communicator, options().withPoison(true))) {
-              for (int life = 0; life < 30; life++) {
-                try (SignalBarrier barrier = SignalBarrier.open(arena)) {
-                  if (communicator.rank() == life % 4) {
-                    LockSupport.parkNanos(500_000);
-                  }
+              for (int life = 0; life < LIVES; life++) {
+                int now = life;
+                boolean late = communicator.rank() == life % 4;
+                SymmetricArena.Initializer zero =
+                    window -> {
+                      if (late) {
+                        requireNoneOpened(opened, now);
+                      }
+                      SignalBarrier.initialize(window, 0);
+                    };
+                try (SignalBarrier barrier = SignalBarrier.open(arena, zero)) {
+                  opened.incrementAndGet(life);
                   for (int round = 1; round <= 5; round++) {
                     barrier.await(Gangs.soon());
                     assertThat(barrier.passed((communicator.rank() + 1) % 4)).isEqualTo(round);
@@ -130,6 +177,14 @@ class SignalBarrierTest {
               assertThat(arena.reservedBytes()).isEqualTo(64 << 10);
             }
           });
+    }
+  }
+
+  private static void requireNoneOpened(AtomicIntegerArray opened, int life) {
+    Deadline deadline = Deadline.after(Duration.ofMillis(30));
+    while (!deadline.expired()) {
+      assertThat(opened.get(life)).as("ranks that could signal").isZero();
+      LockSupport.parkNanos(100_000);
     }
   }
 

@@ -5,7 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.UniqueId;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 class StageRendezvousTest {
@@ -93,6 +99,53 @@ class StageRendezvousTest {
     stages.taskStarted(KEY, 0, "task 1");
     stages.taskFailed(KEY, 0, "failed");
     assertThat(stages.open()).isZero();
+  }
+
+  /**
+   * Trap 21: Spark calls the driver on one thread, and more ranks than that wait for each other. No
+   * call waits, so all meet. The last rank comes when all others have an answer.
+   */
+  @Test
+  void oneMessageThreadServesAllRanks() throws Exception {
+    int nranks = 8;
+    ExecutorService messages = Executors.newSingleThreadExecutor();
+    ExecutorService ranks = Executors.newFixedThreadPool(nranks);
+    CountDownLatch answered = new CountDownLatch(nranks - 1);
+    try {
+      List<Future<List<byte[]>>> met = new ArrayList<>();
+      for (int rank = 0; rank < nranks; rank++) {
+        int self = rank;
+        met.add(
+            ranks.submit(
+                () -> {
+                  if (self == nranks - 1) {
+                    assertThat(answered.await(60, TimeUnit.SECONDS)).isTrue();
+                  }
+                  return meet(messages, self, nranks, answered);
+                }));
+      }
+      for (Future<List<byte[]>> each : met) {
+        assertThat(each.get(60, TimeUnit.SECONDS)).hasSize(nranks);
+      }
+    } finally {
+      ranks.shutdownNow();
+      messages.shutdownNow();
+    }
+  }
+
+  /** Asks until all ranks have come. */
+  private List<byte[]> meet(
+      ExecutorService messages, int rank, int nranks, CountDownLatch answered) throws Exception {
+    RendezvousCall<StageAttempt> call = call(KEY, rank, nranks, "join", new byte[0], null);
+    RendezvousAnswer answer = messages.submit(() -> stages.answer(call)).get(60, TimeUnit.SECONDS);
+    answered.countDown();
+    while (answer.messages() == null) {
+      answer =
+          messages
+              .submit(() -> stages.answer(call.withoutMessage()))
+              .get(60, TimeUnit.SECONDS);
+    }
+    return answer.messages();
   }
 
   private static RendezvousCall<StageAttempt> call(
