@@ -5,8 +5,8 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.device.Event;
 
 /**
- * Raw memory that a transfer writes into. It returns to its {@link ReceiveMemory} once its holder
- * has closed it and every registered use has ended.
+ * Raw memory that a transfer writes into or reads from. It returns to its owner, for example its
+ * {@link ReceiveMemory}, once its holder has closed it and every registered use has ended.
  *
  * <p>Thread-safe.
  */

@@ -5,7 +5,6 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
-import io.weft.device.HostLane;
 import io.weft.device.cuda.TieredLease;
 import io.weft.shuffle.device.DeviceCatalog.DeviceOutput;
 import io.weft.shuffle.device.DeviceSlice.DeviceRows;
@@ -20,24 +19,29 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.LongStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches device blocks of other executors to this executor's device. Thread-safe; callers wait.
+ * Fetches device blocks of other executors to this executor's device. Requests to one executor run
+ * in order, and those to different executors side by side. Thread-safe; callers wait.
  */
 public final class DeviceBlockClient implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockClient.class);
   private static final long CHECK_NANOS = 100_000_000;
+
+  /** Executors that may leave requests unanswered without delaying requests to others. */
+  private static final int THREADS = 32;
 
   private final DeviceCatalog catalog;
   private final Requests requests;
   private final DeviceTransfers transfers;
   private final DeviceId own;
   private final Duration timeout;
-  private final HostLane lane;
+  private final PeerLanes lanes;
 
   /** Sends requests to the servers of other executors. */
   @FunctionalInterface
@@ -52,12 +56,12 @@ public final class DeviceBlockClient implements AutoCloseable {
   }
 
   /**
-   * Creates a client with its own lane.
+   * Creates a client with its own lanes.
    *
    * @param catalog of this executor
    * @param transfers of this executor; the caller closes them afterwards
    * @param own this executor's GPU in the transfers
-   * @param timeout the longest wait of a request for the lane and for its arrays
+   * @param timeout the longest wait of a request for its turn and for its arrays
    */
   public DeviceBlockClient(
       DeviceCatalog catalog,
@@ -70,7 +74,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     this.transfers = transfers;
     this.own = own;
     this.timeout = timeout;
-    this.lane = HostLane.open("device-blocks", timeout);
+    this.lanes = new PeerLanes(THREADS, timeout);
   }
 
   /** Consecutive keys for the arrays of {@code count} tables. */
@@ -92,18 +96,26 @@ public final class DeviceBlockClient implements AutoCloseable {
       return inPlace(blocks);
     }
     AtomicReference<PendingFetch> pending = new AtomicReference<>();
+    AtomicBoolean givenUp = new AtomicBoolean();
     Event posted =
-        lane.submit(
+        lanes.submit(
+            executor,
             "a request to executor " + executor + " for blocks of its GPU",
-            () -> pending.set(request(executor, blocks)));
+            () -> {
+              if (!givenUp.get()) {
+                pending.set(request(executor, blocks));
+              }
+            });
     try {
       await(posted, wanted);
       pending.get().await(this, wanted);
       return pending.get().rows();
     } catch (EventFailedException | EventTimeoutException e) {
+      givenUp.set(true);
       closeLater(posted, pending);
       throw failure(executor, blocks.get(0), e);
     } catch (RuntimeException | DeviceFetchException e) {
+      givenUp.set(true);
       closeLater(posted, pending);
       throw e;
     }
@@ -152,7 +164,7 @@ public final class DeviceBlockClient implements AutoCloseable {
 
   private record Arrival(DeviceBlock block, Event event) {}
 
-  /** Runs on the lane, because transfers between two devices match by order. */
+  /** Runs on the executor's lane, because transfers between two devices match by order. */
   private PendingFetch request(String executor, List<DeviceBlock> blocks)
       throws IOException, InterruptedException {
     DeviceBlockMessages.Ready ready =
@@ -232,7 +244,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     }
   }
 
-  /** Closes arrays that arrive after the reader has given up. */
+  /** Withdraws arrays that were requested before the reader gave up. */
   private static void closeLater(Event posted, AtomicReference<PendingFetch> pending) {
     posted.whenDone(
         cause -> {
@@ -255,9 +267,9 @@ public final class DeviceBlockClient implements AutoCloseable {
     return new DeviceFetchException(block, message, cause);
   }
 
-  /** Refuses new requests. Requests under way end with their transfers. */
+  /** Refuses new requests and ends those under way. */
   @Override
   public void close() {
-    lane.close();
+    lanes.close();
   }
 }

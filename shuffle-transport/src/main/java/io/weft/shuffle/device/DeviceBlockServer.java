@@ -9,6 +9,7 @@ import io.weft.shuffle.device.DeviceCatalog.DeviceOutput;
 import io.weft.transfers.DeviceId;
 import io.weft.transfers.DeviceTransfers;
 import io.weft.transfers.SourceBuffer;
+import io.weft.transfers.TransferBuffer;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -41,10 +42,13 @@ public final class DeviceBlockServer implements AutoCloseable {
   private final Map<Long, Ticket> tickets = new ConcurrentHashMap<>();
   private final ScheduledThreadPoolExecutor threads;
 
-  /** Blocks that stay on the device until a reader has them or the ticket expires. */
-  private record Ticket(List<TieredLease> leases, List<TypedBuffer> arrays, Deadline deadline) {
+  /**
+   * Blocks that stay on the device until a reader has them or the ticket expires. A transfer keeps
+   * its block longer: until its wire no longer reads it, which may be after its event has failed.
+   */
+  private record Ticket(List<TransferBuffer> leased, List<TypedBuffer> arrays, Deadline deadline) {
     void close() {
-      leases.forEach(TieredLease::close);
+      leased.forEach(TransferBuffer::close);
     }
   }
 
@@ -103,30 +107,32 @@ public final class DeviceBlockServer implements AutoCloseable {
 
   private byte[] prepare(List<DeviceBlock> blocks) {
     List<List<TableLayout>> tables = new ArrayList<>();
-    List<TieredLease> leases = new ArrayList<>();
+    List<TransferBuffer> leased = new ArrayList<>();
     List<TypedBuffer> arrays = new ArrayList<>();
     try {
       for (int i = 0; i < blocks.size(); i++) {
         Optional<DeviceOutput> output = catalog.find(blocks.get(i).key());
         if (output.isEmpty()) {
-          leases.forEach(TieredLease::close);
+          leased.forEach(TransferBuffer::close);
           return DeviceBlockMessages.missing(i);
         }
         List<DeviceOutput.Slice> slices = output.get().slices(blocks.get(i).partition());
         for (DeviceOutput.Slice slice : slices) {
           TieredLease lease = slice.memory().lease();
-          leases.add(lease);
-          long address = lease.address() + slice.offset();
-          arrays.add(TypedBuffer.at(address, DataType.INT8, slice.layout().bytes()));
+          long bytes = slice.layout().bytes();
+          TransferBuffer block =
+              new TransferBuffer(lease.address() + slice.offset(), bytes, lease::close);
+          leased.add(block);
+          arrays.add(TypedBuffer.of(block, 0, DataType.INT8, bytes));
         }
         tables.add(slices.stream().map(DeviceOutput.Slice::layout).toList());
       }
     } catch (RuntimeException e) {
-      leases.forEach(TieredLease::close);
+      leased.forEach(TransferBuffer::close);
       throw e;
     }
     long ticket = ThreadLocalRandom.current().nextLong();
-    tickets.put(ticket, new Ticket(leases, arrays, Deadline.after(timeout)));
+    tickets.put(ticket, new Ticket(leased, arrays, Deadline.after(timeout)));
     return DeviceBlockMessages.ready(new DeviceBlockMessages.Ready(ticket, tables));
   }
 
@@ -140,10 +146,8 @@ public final class DeviceBlockServer implements AutoCloseable {
           ticket.arrays().stream().map(array -> SourceBuffer.of(own, array)).toList();
       long[] keys = DeviceBlockClient.keys(firstKey, sources.size());
       DeviceId there = new DeviceId(executor, own.ordinal());
-      List<Event> sent = transfers.send(sources, Collections.nCopies(sources.size(), there), keys);
-      for (int i = 0; i < sent.size(); i++) {
-        ticket.leases().get(i).usedUntil(sent.get(i));
-      }
+      List<Event> unused =
+          transfers.send(sources, Collections.nCopies(sources.size(), there), keys);
     } finally {
       ticket.close();
     }
