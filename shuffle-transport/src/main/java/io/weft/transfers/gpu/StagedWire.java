@@ -46,6 +46,9 @@ final class StagedWire implements TransferWire {
   /** The waves of failed moves, while the stream may still use their memory. */
   private final List<StagedWave> kept = new ArrayList<>();
 
+  /** Whether this end has given up the wire, because a copy of the GPU may hang. */
+  private volatile boolean aborted;
+
   private final HostEvent rest = new HostEvent("the rest of a stream that stages transfers");
 
   /**
@@ -93,9 +96,12 @@ final class StagedWire implements TransferWire {
         out++;
       }
       moveOne(waves.get(i));
-      done = finish(waves, done, i);
+      if (i + 1 < waves.size()) {
+        done = finish(waves, done, i);
+      }
     }
-    int unused = finish(waves, done, waves.size());
+    // The data of both ends has moved: the peer may close now.
+    waves.subList(done, waves.size()).forEach(this::finishLast);
   }
 
   private int finish(List<StagedWave> waves, int from, int to) {
@@ -128,6 +134,12 @@ final class StagedWire implements TransferWire {
     wave.copyOut(stream);
   }
 
+  private void requireOpen() {
+    if (aborted) {
+      requireWell();
+    }
+  }
+
   private void requireWell() {
     host.failure()
         .ifPresent(
@@ -148,6 +160,11 @@ final class StagedWire implements TransferWire {
     wave.release();
   }
 
+  private void finishLast(StagedWave wave) {
+    await(wave, this::requireOpen);
+    wave.release();
+  }
+
   private void keep(List<StagedWave> waves, Throwable cause) {
     kept.addAll(waves);
     for (StagedWave wave : waves) {
@@ -159,11 +176,15 @@ final class StagedWire implements TransferWire {
     }
   }
 
-  /** Waits for the copies. Also ends if the wire is aborted, because the GPU may hang. */
   private void await(StagedWave wave) {
+    await(wave, this::requireWell);
+  }
+
+  /** Waits for the copies. Also ends if the check throws, because the GPU may hang. */
+  private void await(StagedWave wave, Runnable check) {
     Deadline deadline = Deadline.after(timeout);
     while (!wave.isCopied()) {
-      requireWell();
+      check.run();
       if (deadline.expired()) {
         throw new EventTimeoutException(stream + " did not copy a wave within " + deadline);
       }
@@ -178,6 +199,7 @@ final class StagedWire implements TransferWire {
 
   @Override
   public void abort(String reason) {
+    aborted = true;
     host.abort(reason);
   }
 

@@ -65,6 +65,7 @@ class StagedWireTest {
   private static final class Loop implements TransferWire {
     private final List<Integer> copies = new ArrayList<>();
     private volatile RuntimeException failure;
+    private volatile boolean closesAfterTheLastWave;
     private int sum;
 
     @Override
@@ -83,6 +84,10 @@ class StagedWireTest {
       copies.add(sum);
       for (int i = 0; i < sends.size(); i++) {
         Memory.copy(sends.get(i).address(), receives.get(i).address(), sends.get(i).bytes());
+      }
+      if (closesAfterTheLastWave && copies.size() == WAVES) {
+        TestGpus.controls().cudaDoublePause(1);
+        failure = new IllegalStateException("the peer has closed its communicator");
       }
     }
 
@@ -139,6 +144,44 @@ class StagedWireTest {
       assertThat(loop.copies).containsExactly(1, 3, 5);
       assertThat(little.takenBytes()).isZero();
     }
+  }
+
+  /** The GPU still copies the last wave in: all data is here, so the move succeeds. */
+  @Test
+  void aPeerThatClosesAfterItsLastWaveFailsNothing() {
+    loop.closesAfterTheLastWave = true;
+    try (CudaMemory from = pool.take(BYTES);
+        CudaMemory to = pool.take(BYTES)) {
+      Memory.setMemory(from.address(), BYTES, (byte) 7);
+      CompletableFuture<Void> moving =
+          CompletableFuture.runAsync(() -> wire.move(List.of(bytes(from)), List.of(bytes(to))));
+      await().until(() -> loop.failure().isPresent());
+      await().until(() -> TestGpus.controls().cudaDoubleHostCopies() > 0);
+      assertThat(moving).isNotDone();
+      TestGpus.controls().cudaDoublePause(0);
+      assertThat(moving).succeedsWithin(TIMEOUT);
+      assertThat(Memory.getByte(to.address() + BYTES - 1)).isEqualTo((byte) 7);
+    }
+    assertThat(pinned.takenBytes()).isZero();
+  }
+
+  /** Only this end can know that its GPU hangs. */
+  @Test
+  void abortEndsTheLastCopyWhileTheGpuHangs() throws Exception {
+    loop.closesAfterTheLastWave = true;
+    try (CudaMemory from = pool.take(BYTES);
+        CudaMemory to = pool.take(BYTES)) {
+      CompletableFuture<Void> moving =
+          CompletableFuture.runAsync(() -> wire.move(List.of(bytes(from)), List.of(bytes(to))));
+      await().until(() -> loop.failure().isPresent());
+      wire.abort("for the test");
+      assertThatThrownBy(() -> moving.get(15, TimeUnit.SECONDS))
+          .hasMessageContaining("for the test");
+    }
+    TestGpus.controls().cudaDoublePause(0);
+    wire.close();
+    assertThat(pool.takenBytes()).isZero();
+    assertThat(pinned.takenBytes()).isZero();
   }
 
   /** Freed memory of the sender does not hide the failure of the move. */
