@@ -2,35 +2,38 @@ package io.weft.transfers;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.clique.CliqueCommunicators;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.collectives.clique.CliqueLease;
 import io.weft.collectives.clique.CliqueStatistics;
-import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.device.Device;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
  * Creates the communicators and wires of cliques. Cliques of hosts and cliques of GPUs have
- * separate caches. Thread-safe. Owns the communicators.
+ * separate factories. Thread-safe.
  */
 final class CliqueAccess implements AutoCloseable {
-  private final CommunicatorCache.BootstrapOpener rendezvous;
+  private final CliqueCommunicators.BootstrapOpener rendezvous;
   private final Kind hosts;
   private final Optional<Kind> gpus;
 
-  /** The cache and the wires for one kind of device. */
-  private record Kind(CommunicatorCache cache, TransferWire.Factory wires) {}
+  /** The communicators and the wires for one kind of device. */
+  private record Kind(CliqueCommunicators communicators, TransferWire.Factory wires) {}
 
   CliqueAccess(DeviceTransfers.Resources resources, CommunicatorOptions options) {
     this.rendezvous = resources.rendezvous();
     this.hosts =
-        new Kind(new CommunicatorCache(resources.communicators(), options), resources.wires());
+        new Kind(new CliqueCommunicators(resources.communicators(), options), resources.wires());
     this.gpus =
         resources
             .gpu()
-            .map(gpu -> new Kind(new CommunicatorCache(gpu.communicators(), options), gpu.wires()));
+            .map(
+                gpu -> new Kind(new CliqueCommunicators(gpu.communicators(), options), gpu.wires()));
   }
 
   /** Selects the kind. All members of a clique are of one kind. */
@@ -47,7 +50,7 @@ final class CliqueAccess implements AutoCloseable {
    */
   CliqueLease acquire(CliqueKey key, CliqueMember self) {
     try (Bootstrap bootstrap = rendezvous.open(key, key.rankOf(self))) {
-      return kind(key).cache().acquire(key, self, bootstrap);
+      return kind(key).communicators().acquire(key, self, bootstrap);
     } catch (IOException e) {
       throw new TransferException(self + " cannot reach the other end of " + key + ": " + e, e);
     }
@@ -57,39 +60,33 @@ final class CliqueAccess implements AutoCloseable {
     return kind(lease.key()).wires().open(lease.communicator());
   }
 
-  /** Gives up a communicator. Both ends call this after the same round. */
-  void retire(CliqueLease lease, CliqueMember self) {
-    kind(lease.key()).cache().retire(lease, self);
-  }
-
-  /** Fails the communicators with a process incarnation that has ended. */
-  void fail(String process, String incarnation, String reason) {
-    hosts.cache().fail(process, incarnation, reason);
-    gpus.ifPresent(kind -> kind.cache().fail(process, incarnation, reason));
+  /** Refuses communicators with a process incarnation that has ended. Returns their abort. */
+  Runnable fail(String process, String incarnation, String reason) {
+    List<Runnable> aborts = new ArrayList<>();
+    aborts.add(hosts.communicators().fail(process, incarnation, reason));
+    gpus.ifPresent(kind -> aborts.add(kind.communicators().fail(process, incarnation, reason)));
+    return () -> aborts.forEach(Runnable::run);
   }
 
   /** The sums over both kinds. */
   CliqueStatistics statistics() {
-    CliqueStatistics own = hosts.cache().statistics();
-    return gpus.map(kind -> sum(own, kind.cache().statistics())).orElse(own);
+    CliqueStatistics own = hosts.communicators().statistics();
+    return gpus.map(kind -> sum(own, kind.communicators().statistics())).orElse(own);
   }
 
   private static CliqueStatistics sum(CliqueStatistics one, CliqueStatistics other) {
     return new CliqueStatistics(
         one.requests() + other.requests(),
-        one.reused() + other.reused(),
         one.created() + other.created(),
-        one.discarded() + other.discarded(),
-        one.evicted() + other.evicted(),
+        one.closed() + other.closed(),
         one.aborted() + other.aborted(),
-        one.refused() + other.refused(),
         one.open() + other.open());
   }
 
   @Override
   public void close() {
-    gpus.ifPresent(kind -> kind.cache().close());
-    hosts.cache().close();
+    gpus.ifPresent(kind -> kind.communicators().close());
+    hosts.communicators().close();
   }
 
   /**
@@ -180,14 +177,7 @@ final class CliqueAccess implements AutoCloseable {
       }
     }
 
-    /** Gives up the communicator. Both ends do this after the same round. */
-    void retire() {
-      closeWire();
-      access.retire(lease, self);
-      lease = null;
-    }
-
-    /** Closes the wire and the communicator; the next round opens new ones. */
+    /** Closes the wire and the communicator; the next round that needs them opens new ones. */
     void closeCommunicator() {
       closeWire();
       if (lease != null) {

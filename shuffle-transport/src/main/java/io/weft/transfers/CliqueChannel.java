@@ -233,6 +233,13 @@ final class CliqueChannel implements AutoCloseable {
     wake();
   }
 
+  /** As {@link #abort}, only if the current round waits for the peer to come. Thread-safe. */
+  void abortWait(String reason) {
+    if (rounds.isMeeting()) {
+      abort(reason);
+    }
+  }
+
   /** Fails all present and future transfers. Returns at once. */
   void end(RuntimeException cause) {
     synchronized (lock) {

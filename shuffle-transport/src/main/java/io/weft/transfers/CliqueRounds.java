@@ -36,6 +36,8 @@ final class CliqueRounds {
   /** Transfers that devices have and that may still wait for their sources. */
   private volatile List<PreparedTransfer> standing = List.of();
 
+  private volatile boolean meeting;
+
   /**
    * Creates the rounds for a queue.
    *
@@ -81,13 +83,20 @@ final class CliqueRounds {
     return matcher.isStuck() && !verdicts.isDue();
   }
 
+  /** Whether this end waits for the peer to come. Thread-safe. */
+  boolean isMeeting() {
+    return meeting;
+  }
+
   /** The transfers that move once their sources end, which may be never. Thread-safe. */
   List<PreparedTransfer> standing() {
     return standing;
   }
 
   /**
-   * Runs one round.
+   * Runs one round: waits for the peer, exchanges offers with it, and moves what matches. This end
+   * may wait for long, and its transfers may fail meanwhile. So it makes its offers when the peer
+   * has come, and no offer is out of date when both ends match it.
    *
    * @param leaving whether to give up the communicator if this end has nothing to offer
    * @return whether a transfer was settled
@@ -95,36 +104,60 @@ final class CliqueRounds {
   boolean round(boolean leaving) {
     dropBrokenWire();
     long start = System.nanoTime();
-    // An end that owes or expects a verdict stays.
-    boolean leaves = leaving && !hasReady() && !verdicts.isDue();
     boolean reused = connection.isOpen();
-    if (leaves && !reused) {
-      return true;
-    }
     if (!reused) {
+      if (leaving && leaves()) {
+        return true;
+      }
       open();
     }
+    Optional<ManifestEntry> verdict = verdicts.own();
+    counters.increment(TransferCounter.MANIFESTS);
+    meet();
     Manifest manifest = new Manifest();
-    verdicts.own().ifPresent(verdict -> offerFirst(manifest, verdict));
+    verdict.ifPresent(each -> offerFirst(manifest, each));
+    boolean leaves = leaving && leaves();
     if (leaves) {
       offerFirst(manifest, ManifestEntry.IDLE);
     } else {
+      matcher.withdrawInto(manifest);
       offerTransfers(manifest, reused);
+      matcher.endFailed();
     }
-    counters.increment(TransferCounter.MANIFESTS);
     boolean bothLeave = takeOffers(connection.wire().exchange(manifest)) && leaves;
     counters.add(TransferCounter.PEER_WAIT_NANOS, System.nanoTime() - start);
     if (bothLeave) {
-      connection.retire();
+      counters.add(TransferCounter.FAILED, matcher.clear());
+      connection.closeCommunicator();
       counters.increment(TransferCounter.CLIQUES_RETIRED);
       return true;
     }
     return settle();
   }
 
+  /** Whether this end needs no communicator. An end that owes or expects a verdict does. */
+  private boolean leaves() {
+    return !hasReady() && !isWaiting();
+  }
+
+  /** Waits for the peer: both ends send an empty manifest. If that fails, so do the transfers. */
+  private void meet() {
+    meeting = true;
+    try {
+      if (!connection.wire().exchange(new Manifest()).isEmpty()) {
+        throw new IllegalArgumentException("the peer has sent offers before both ends have met");
+      }
+    } catch (RuntimeException e) {
+      failReady(e);
+      throw e;
+    } finally {
+      meeting = false;
+    }
+  }
+
   private void offerTransfers(Manifest manifest, boolean reused) {
     int before = manifest.entries().size();
-    queue.takeReady(this::isReady, transfer -> offer(manifest, transfer));
+    queue.takeReady(this::isReady, transfer -> matcher.offerInto(manifest, transfer));
     if (manifest.entries().size() > before) {
       counters.increment(TransferCounter.CLIQUE_REQUESTS);
       counters.add(TransferCounter.CLIQUE_REUSES, reused ? 1 : 0);
@@ -162,15 +195,6 @@ final class CliqueRounds {
         group.receives().size());
     verdicts.settle(theirs);
     matcher.settled(group);
-  }
-
-  private boolean offer(Manifest manifest, PreparedTransfer transfer) {
-    ManifestEntry entry = transfer.entry();
-    boolean fits = manifest.offer(entry);
-    if (fits) {
-      matcher.offered(transfer, entry);
-    }
-    return fits;
   }
 
   /**

@@ -61,7 +61,7 @@ public final class DeferredTransfer implements AutoCloseable {
       transfer.close();
     }
     if (received != null) {
-      received.close();
+      received.memory().close();
     }
   }
 

@@ -4,8 +4,8 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.CommunicatorOptions.LogPrefix;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.clique.CliqueCommunicators;
 import io.weft.collectives.clique.CliqueKey.CliqueMember;
-import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.device.Event;
 import io.weft.memory.SharedArena;
 import io.weft.tensor.codec.CodecKind;
@@ -20,7 +20,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Transfers arrays between this executor's devices and those of other executors.
@@ -35,6 +37,10 @@ import java.util.TreeMap;
  * both ends. The source's executor gets the original exception of a failed source; the destination
  * gets its message.
  *
+ * <p>A receive that is closed before both ends have matched it is withdrawn: no send meets it any
+ * more. A send of the same key waits for the next receive of these two devices, and fails if that
+ * has another key.
+ *
  * <p>Thread-safe. Closing fails the transfers under way.
  */
 public final class DeviceTransfers implements AutoCloseable {
@@ -42,10 +48,17 @@ public final class DeviceTransfers implements AutoCloseable {
   private final TransferBuffers buffers;
   private final Optional<GpuResources> gpu;
   private final CliqueAccess access;
-  private final TransferCounters counters = new TransferCounters();
+  private final TransferCounters counters;
   private final CodecThreads coders;
   private final TransferCliques cliques;
-  private final Map<DeviceId, TransferLauncher> launchers = new TreeMap<>();
+  private final Map<DeviceId, TransferLauncher> launchers;
+  private final TransferAttempt attempt;
+
+  /** The transfers that were started by this object and have not ended. */
+  private final Set<PreparedTransfer> started = ConcurrentHashMap.newKeySet();
+
+  /** Why this object starts no more transfers; null while it does. */
+  private volatile String withdrawn;
 
   /**
    * The resources of an executor's transfers.
@@ -58,14 +71,14 @@ public final class DeviceTransfers implements AutoCloseable {
    */
   public record Resources(
       CommunicatorFactory communicators,
-      CommunicatorCache.BootstrapOpener rendezvous,
+      CliqueCommunicators.BootstrapOpener rendezvous,
       TransferWire.Factory wires,
       SharedArena arena,
       Optional<GpuResources> gpu) {
     /** The resources of an executor without a GPU. */
     public Resources(
         CommunicatorFactory communicators,
-        CommunicatorCache.BootstrapOpener rendezvous,
+        CliqueCommunicators.BootstrapOpener rendezvous,
         TransferWire.Factory wires,
         SharedArena arena) {
       this(communicators, rendezvous, wires, arena, Optional.empty());
@@ -84,11 +97,48 @@ public final class DeviceTransfers implements AutoCloseable {
             CommunicatorOptions.DEFAULT
                 .withTimeout(options.deadline())
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
+    this.counters = new TransferCounters();
     this.coders = new CodecThreads(membership.executor(), counters);
     this.cliques = new TransferCliques(membership.executor(), access, counters, options);
+    this.attempt = TransferAttempt.NONE;
+    this.launchers = new TreeMap<>();
     for (DeviceId device : membership.devices()) {
       launchers.put(device, new TransferLauncher(device, options, cliques, counters));
     }
+  }
+
+  /** The same transfers, for one attempt of work. */
+  private DeviceTransfers(DeviceTransfers all, TransferAttempt attempt) {
+    this.membership = all.membership;
+    this.buffers = all.buffers;
+    this.gpu = all.gpu;
+    this.access = all.access;
+    this.counters = all.counters;
+    this.coders = all.coders;
+    this.cliques = all.cliques;
+    this.launchers = all.launchers;
+    this.attempt = attempt;
+  }
+
+  /**
+   * The same transfers for one attempt of work. It shares everything with this object, which the
+   * caller closes. Transfers of an older attempt of the same work at the other end are stale, see
+   * {@link TransferAttempt}.
+   */
+  public DeviceTransfers ofAttempt(TransferAttempt attemptOfWork) {
+    return new DeviceTransfers(this, attemptOfWork);
+  }
+
+  /**
+   * Withdraws the transfers that were started by this object and have not ended, and refuses new
+   * ones. Their events fail at once. Their memory stays until no lane uses it. The other ends wait
+   * for the next transfers in this direction, and fail if these have other keys.
+   *
+   * @param reason for the messages at both ends
+   */
+  public void withdraw(String reason) {
+    withdrawn = reason;
+    started.forEach(transfer -> transfer.withdraw(reason));
   }
 
   /** This executor's devices; empty if it takes no part in transfers. */
@@ -135,6 +185,7 @@ public final class DeviceTransfers implements AutoCloseable {
       for (int i = 0; i < buffers.size(); i++) {
         PreparedTransfer unused = preparation.send(i, buffers.get(i), destinations.get(i), keys[i]);
       }
+      start(preparation.transfers());
       launch(preparation.transfers());
       preparation.done();
       return preparation.transfers().stream().map(PreparedTransfer::event).toList();
@@ -189,8 +240,9 @@ public final class DeviceTransfers implements AutoCloseable {
                 memory,
                 memory.as(shape),
                 new TransferPreparation.ReceiveSource(sources.get(i), keys[i]));
-        received.add(new ReceivedBuffer(memory, shape, transfer.buffer(), transfer.event()));
+        received.add(new ReceivedBuffer(memory, shape, transfer, transfer.event()));
       }
+      start(preparation.transfers());
       launch(preparation.transfers());
       preparation.done();
       return received;
@@ -227,6 +279,7 @@ public final class DeviceTransfers implements AutoCloseable {
       for (int i = 0; i < placements.size(); i++) {
         deferrals.add(prepare(preparation, i, placements.get(i)));
       }
+      start(preparation.transfers());
       List<DeferredTransfer> deferred = deferrals.stream().map(this::defer).toList();
       preparation.done();
       return deferred;
@@ -269,7 +322,7 @@ public final class DeviceTransfers implements AutoCloseable {
     }
     BufferShape shape = deferral.placement().shape();
     return DeferredTransfer.of(
-        transfer, new ReceivedBuffer(deferral.memory(), shape, transfer.buffer(), event));
+        transfer, new ReceivedBuffer(deferral.memory(), shape, transfer, event));
   }
 
   private void check(int index, ArrayPlacement placement) {
@@ -302,7 +355,19 @@ public final class DeviceTransfers implements AutoCloseable {
 
   private TransferPreparation preparation(CodecKind codec) {
     return new TransferPreparation(
-        membership, buffers, gpu.map(GpuResources::memory), coders, codec);
+        membership, buffers, gpu.map(GpuResources::memory), coders, codec, attempt);
+  }
+
+  /** Lets {@link #withdraw} find the transfers until they end. */
+  private void start(List<PreparedTransfer> transfers) {
+    for (PreparedTransfer transfer : transfers) {
+      started.add(transfer);
+      transfer.event().whenDone(failure -> started.remove(transfer));
+    }
+    String reason = withdrawn;
+    if (reason != null) {
+      throw new IllegalStateException("these transfers were withdrawn: " + reason);
+    }
   }
 
   private void launch(List<PreparedTransfer> transfers) {

@@ -7,16 +7,17 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The offers of one end in one round, as a block of a fixed size, so that the other end knows the
  * size. Offers that do not fit go into the next round.
  *
  * <pre>
- *   0 int magic | 4 int entries
+ *   0 int magic | 4 short version | 6 short entries
  *   then for each entry:
- *   0 byte kind: 1 send, 2 receive, 3 send behind recorded work | 1 byte type | 2 short length of the failure | 4 int codec
- *   8 long key | 16 long count | 24 failure, UTF-8
+ *   0 byte kind, see {@link ManifestEntry.Kind} | 1 byte type | 2 short length of the failure | 4 int codec
+ *   8 long key | 16 long count | 24 int work | 28 int attempt | 32 failure, UTF-8
  * </pre>
  *
  * <p>Not thread-safe.
@@ -26,26 +27,30 @@ public final class Manifest {
   public static final int BYTES = 8 << 10;
 
   private static final int MAGIC = 0x57454654;
+  private static final short VERSION = 2;
   private static final int HEAD_BYTES = 8;
-  private static final int ENTRY_BYTES = 24;
+  private static final int ENTRY_BYTES = 32;
   private static final int MAX_FAILURE_BYTES = 1024;
-  private static final byte SEND = 1;
-  private static final byte RECEIVE = 2;
-  private static final byte RECORDED_SEND = 3;
 
   private final List<ManifestEntry> entries = new ArrayList<>();
   private final List<byte[]> failures = new ArrayList<>();
   private int bytes = HEAD_BYTES;
 
-  /** Adds an entry unless the block is full. */
-  public boolean offer(ManifestEntry entry) {
-    byte[] failure = shortened(entry.failure());
-    if (bytes + ENTRY_BYTES + failure.length > BYTES) {
+  /** Adds all of these entries, or none if they do not fit. Returns whether they fit. */
+  public boolean offer(ManifestEntry... more) {
+    List<byte[]> texts = new ArrayList<>();
+    int after = bytes;
+    for (ManifestEntry entry : more) {
+      byte[] text = shortened(entry.failure());
+      texts.add(text);
+      after += ENTRY_BYTES + text.length;
+    }
+    if (after > BYTES) {
       return false;
     }
-    entries.add(entry);
-    failures.add(failure);
-    bytes += ENTRY_BYTES + failure.length;
+    entries.addAll(List.of(more));
+    failures.addAll(texts);
+    bytes = after;
     return true;
   }
 
@@ -66,21 +71,15 @@ public final class Manifest {
   /** Writes the block from its start. The buffer must have {@link #BYTES} bytes. */
   public void encode(ByteBuffer block) {
     block.clear().order(ByteOrder.LITTLE_ENDIAN);
-    block.putInt(MAGIC).putInt(entries.size());
+    block.putInt(MAGIC).putShort(VERSION).putShort((short) entries.size());
     for (int i = 0; i < entries.size(); i++) {
       ManifestEntry entry = entries.get(i);
-      block.put(kind(entry)).put((byte) entry.type().code());
+      block.put(entry.kind().code()).put((byte) entry.type().code());
       block.putShort((short) failures.get(i).length).putInt(entry.codec().code());
-      block.putLong(entry.key()).putLong(entry.count()).put(failures.get(i));
+      block.putLong(entry.key()).putLong(entry.count());
+      block.putInt(entry.attempt().work()).putInt(entry.attempt().number()).put(failures.get(i));
     }
     block.clear();
-  }
-
-  private static byte kind(ManifestEntry entry) {
-    if (!entry.send()) {
-      return RECEIVE;
-    }
-    return entry.recorded() ? RECORDED_SEND : SEND;
   }
 
   /**
@@ -94,7 +93,12 @@ public final class Manifest {
     if (block.remaining() < HEAD_BYTES || block.getInt() != MAGIC) {
       throw new IllegalArgumentException("the peer's message is not a manifest of transfers");
     }
-    int count = block.getInt();
+    short version = block.getShort();
+    if (version != VERSION) {
+      throw new IllegalArgumentException(
+          "the peer's manifest has version %d, and this end has %d".formatted(version, VERSION));
+    }
+    int count = block.getShort();
     if (count < 0 || count > (block.capacity() - HEAD_BYTES) / ENTRY_BYTES) {
       throw new IllegalArgumentException("a manifest cannot have " + count + " entries");
     }
@@ -109,13 +113,14 @@ public final class Manifest {
     if (block.remaining() < ENTRY_BYTES) {
       throw new IllegalArgumentException("a manifest ends before its entry " + number);
     }
-    byte kind = block.get();
+    Optional<ManifestEntry.Kind> kind = ManifestEntry.Kind.of(block.get());
     byte type = block.get();
     int failureBytes = Short.toUnsignedInt(block.getShort());
     int codec = block.getInt();
     long key = block.getLong();
     long count = block.getLong();
-    if (kind < SEND || kind > RECORDED_SEND || count < 0) {
+    TransferAttempt attempt = new TransferAttempt(block.getInt(), block.getInt());
+    if (kind.isEmpty() || count < 0) {
       throw new IllegalArgumentException("entry " + number + " of a manifest is damaged");
     }
     if (failureBytes > MAX_FAILURE_BYTES || failureBytes > block.remaining()) {
@@ -126,7 +131,7 @@ public final class Manifest {
     block.get(failure);
     String text = new String(failure, StandardCharsets.UTF_8);
     return new ManifestEntry(
-        kind != RECEIVE, key, type(type), count, codec(codec), text, kind == RECORDED_SEND);
+        kind.get(), key, type(type), count, codec(codec), text, attempt);
   }
 
   private static CodecKind codec(int code) {
@@ -150,30 +155,98 @@ public final class Manifest {
   /**
    * One transfer, as one end offers it to the other.
    *
-   * @param send whether this end sends
    * @param key the other end must have the same key
    * @param type of the elements
-   * @param count number of elements; 0 only in {@link #IDLE} and verdicts
+   * @param count number of elements; 0 only in {@link #IDLE} and verdicts; in a withdrawal the
+   *     number of the withdrawn offer
    * @param codec of the elements
    * @param failure why no payload follows; empty if it follows
-   * @param recorded whether the work that writes the elements is recorded and not complete; then
-   *     the payload is valid only if the verdict in the manifest after the move says so
+   * @param attempt of the work that has started the transfer
    */
   public record ManifestEntry(
-      boolean send,
+      Kind kind,
       long key,
       DataType type,
       long count,
       CodecKind codec,
       String failure,
-      boolean recorded) {
+      TransferAttempt attempt) {
+    /** What an entry means. The code of a kind is its ordinal plus 1. */
+    public enum Kind {
+      SEND,
+      RECEIVE,
+      /**
+       * A send whose source is recorded and not complete: the payload is valid only if the verdict
+       * in the manifest after the move says so.
+       */
+      RECORDED_SEND,
+      /** An earlier offer, by its number among the sends of this end, has failed. */
+      WITHDRAWN_SEND,
+      /** An earlier offer, by its number among the receives of this end, has failed. */
+      WITHDRAWN_RECEIVE;
+
+      private static final Kind[] KINDS = values();
+
+      byte code() {
+        return (byte) (ordinal() + 1);
+      }
+
+      static Optional<Kind> of(byte code) {
+        return code < 1 || code > KINDS.length ? Optional.empty() : Optional.of(KINDS[code - 1]);
+      }
+
+      static Kind of(boolean send, boolean recorded) {
+        if (!send) {
+          return RECEIVE;
+        }
+        return recorded ? RECORDED_SEND : SEND;
+      }
+    }
+
     /** No transfer: this end gives up the communicator if the other end also does. */
     public static final ManifestEntry IDLE = ManifestEntry.plain(false, 0, DataType.INT8, 0, "");
 
-    /** An entry for elements that are complete. */
+    /** An entry for elements that are complete, of no attempt. */
     public ManifestEntry(
         boolean send, long key, DataType type, long count, CodecKind codec, String failure) {
-      this(send, key, type, count, codec, failure, false);
+      this(Kind.of(send, false), key, type, count, codec, failure, TransferAttempt.NONE);
+    }
+
+    /**
+     * The withdrawal of an earlier offer.
+     *
+     * @param number of the offer in its direction on this communicator, from 0
+     * @param failure not empty
+     */
+    static ManifestEntry withdrawal(ManifestEntry offer, long number, String failure) {
+      Kind kind = offer.send() ? Kind.WITHDRAWN_SEND : Kind.WITHDRAWN_RECEIVE;
+      return new ManifestEntry(
+          kind, offer.key, offer.type, number, offer.codec, failure, offer.attempt);
+    }
+
+    /** This offer, failed: no payload follows. */
+    ManifestEntry withFailure(String text) {
+      return new ManifestEntry(Kind.of(send(), false), key, type, count, codec, text, attempt);
+    }
+
+    /** Whether this end sends. */
+    public boolean send() {
+      return kind != Kind.RECEIVE && kind != Kind.WITHDRAWN_RECEIVE;
+    }
+
+    /** Whether the source is recorded and not complete. */
+    public boolean recorded() {
+      return kind == Kind.RECORDED_SEND;
+    }
+
+    /** Whether this is a {@link #withdrawal}. */
+    boolean isWithdrawal() {
+      return kind == Kind.WITHDRAWN_SEND || kind == Kind.WITHDRAWN_RECEIVE;
+    }
+
+    /** Whether no payload follows. */
+    boolean hasFailed() {
+      return !failure.isEmpty();
     }
 
     /**
@@ -187,7 +260,7 @@ public final class Manifest {
 
     /** Whether this entry is a {@link #verdict}. */
     public boolean isVerdict() {
-      return send && count == 0;
+      return kind == Kind.SEND && count == 0;
     }
 
     /** An entry for elements without a codec. */
@@ -198,7 +271,7 @@ public final class Manifest {
 
     /** Whether the two ends mean the same transfer. */
     public boolean matches(ManifestEntry other) {
-      return send != other.send
+      return send() != other.send()
           && key == other.key
           && type == other.type
           && count == other.count

@@ -15,15 +15,70 @@ import java.util.Set;
  * of the other. Both ends hold the same lists, so both reach the same result without another
  * message: the payload moves, or the transfer fails at both ends.
  *
- * <p>An offer that had already failed when it was sent is skipped if the other end offers another
- * key. The other end never started that transfer, for example because its task was ended and runs
- * again. Later transfers must not match such an offer.
+ * <p>A failed offer fails the peer's offer of the same key. It is skipped if the peer offers another
+ * key, or if its end offers this key again as its next one: a task runs again, and its transfers
+ * must not match those of its first attempt. For the same reason an offer is skipped if the peer
+ * offers a transfer of a later attempt of the same work.
+ *
+ * <p>A withdrawn offer is a failed one whose end may offer the key again later. The peer's offer of
+ * the same key waits for the next offer of that end, which decides.
  *
  * <p>Used by one thread, the thread of the clique's lane.
  */
 final class OfferMatcher {
-  /** A transfer and the entry that the peer got. The transfer may have failed since. */
-  private record Offer(PreparedTransfer transfer, ManifestEntry entry) {}
+  /** An offer of one end, with the entry that both ends know. */
+  private static final class Offer {
+    /** Null for an offer of the peer. May have failed since both ends know the entry. */
+    private final PreparedTransfer transfer;
+
+    private final long number;
+    private ManifestEntry entry;
+    private boolean withdrawn;
+
+    private Offer(PreparedTransfer transfer, long number, ManifestEntry entry) {
+      this.transfer = transfer;
+      this.number = number;
+      this.entry = entry;
+    }
+
+    private void withdraw(String reason) {
+      entry = entry.withFailure(reason);
+      withdrawn = true;
+    }
+  }
+
+  /** The unmatched offers of one end in one direction, numbered from 0 on each communicator. */
+  private static final class OfferQueue {
+    private final Deque<Offer> offers = new ArrayDeque<>();
+    private long next;
+
+    void add(PreparedTransfer transfer, ManifestEntry entry) {
+      offers.add(new Offer(transfer, next++, entry));
+    }
+
+    ManifestEntry first() {
+      return offers.element().entry;
+    }
+
+    /** Whether an offer waits for the other end. A failed one does not. */
+    boolean isWaiting() {
+      return offers.stream().anyMatch(offer -> !offer.entry.hasFailed());
+    }
+
+    /** The key of the first offer behind the first one that is not withdrawn. */
+    Optional<Long> nextKey() {
+      return offers.stream()
+          .skip(1)
+          .filter(offer -> !offer.withdrawn)
+          .findFirst()
+          .map(offer -> offer.entry.key());
+    }
+
+    void clear() {
+      offers.clear();
+      next = 0;
+    }
+  }
 
   /** Transfers that move as one group. */
   record Group(List<PreparedTransfer> sends, List<PreparedTransfer> receives) {
@@ -65,10 +120,10 @@ final class OfferMatcher {
    */
   record Matched(Group complete, Group behind, int settled) {}
 
-  private final Deque<Offer> mySends = new ArrayDeque<>();
-  private final Deque<Offer> myReceives = new ArrayDeque<>();
-  private final Deque<ManifestEntry> theirSends = new ArrayDeque<>();
-  private final Deque<ManifestEntry> theirReceives = new ArrayDeque<>();
+  private final OfferQueue mySends = new OfferQueue();
+  private final OfferQueue myReceives = new OfferQueue();
+  private final OfferQueue theirSends = new OfferQueue();
+  private final OfferQueue theirReceives = new OfferQueue();
   private final Set<PreparedTransfer> moving = new LinkedHashSet<>();
 
   /** The device work that offered sends wait for, and the number of these sends. */
@@ -82,6 +137,29 @@ final class OfferMatcher {
    */
   boolean takesBehind(Event source) {
     return behind == null || behind == source;
+  }
+
+  /** Adds an offer that the peer gets, unless the manifest is full. Returns whether it did. */
+  boolean offerInto(Manifest manifest, PreparedTransfer transfer) {
+    ManifestEntry entry = transfer.entry();
+    if (!transfer.isGivenUp()) {
+      boolean fits = manifest.offer(entry);
+      if (fits) {
+        offered(transfer, entry);
+      }
+      return fits;
+    }
+    // The peer learns of the offer and of its withdrawal at once.
+    OfferQueue mine = transfer.sends() ? mySends : myReceives;
+    ManifestEntry offer = entry.withFailure("");
+    String reason = transfer.failureText();
+    boolean fits =
+        manifest.offer(offer, ManifestEntry.withdrawal(offer, mine.next, reason));
+    if (fits) {
+      offered(transfer, offer);
+      mine.offers.getLast().withdraw(reason);
+    }
+    return fits;
   }
 
   /**
@@ -99,21 +177,74 @@ final class OfferMatcher {
       behind = transfer.definition();
       sendsBehind++;
     }
-    (transfer.sends() ? mySends : myReceives).add(new Offer(transfer, entry));
+    (transfer.sends() ? mySends : myReceives).add(transfer, entry);
   }
 
+  /** Withdraws the offers that were given up since, unless the manifest is full. */
+  void withdrawInto(Manifest manifest) {
+    for (OfferQueue mine : List.of(mySends, myReceives)) {
+      for (Offer offer : mine.offers) {
+        if (offer.withdrawn || !offer.transfer.isGivenUp()) {
+          continue;
+        }
+        String reason = offer.transfer.failureText();
+        if (!manifest.offer(ManifestEntry.withdrawal(offer.entry, offer.number, reason))) {
+          return;
+        }
+        leaveSource(offer);
+        offer.withdraw(reason);
+      }
+    }
+  }
+
+  /** Ends the transfers whose offers have failed: their payload never moves. */
+  void endFailed() {
+    for (OfferQueue mine : List.of(mySends, myReceives)) {
+      for (Offer offer : List.copyOf(mine.offers)) {
+        if (offer.entry.hasFailed()) {
+          endFailed(offer.transfer, offer.entry);
+        }
+      }
+    }
+  }
+
+  /**
+   * Adds offers of the peer and marks those that it withdraws.
+   *
+   * @throws IllegalArgumentException if the peer withdraws an offer that is not there
+   */
   void addPeerOffers(List<ManifestEntry> entries) {
-    entries.forEach(entry -> (entry.send() ? theirSends : theirReceives).add(entry));
+    for (ManifestEntry entry : entries) {
+      OfferQueue theirs = entry.send() ? theirSends : theirReceives;
+      if (entry.isWithdrawal()) {
+        markWithdrawn(theirs, entry);
+      } else {
+        theirs.add(null, entry);
+      }
+    }
+  }
+
+  private static void markWithdrawn(OfferQueue theirs, ManifestEntry withdrawal) {
+    Offer offered =
+        theirs.offers.stream()
+            .filter(offer -> offer.number == withdrawal.count())
+            .findFirst()
+            .orElseThrow(
+                () ->
+                    new IllegalArgumentException(
+                        "the peer withdraws its offer %d, which does not wait"
+                            .formatted(withdrawal.count())));
+    offered.withdraw(withdrawal.failure());
   }
 
   /** Whether this end waits for an offer of the peer. */
   boolean isWaiting() {
-    return !mySends.isEmpty() || !myReceives.isEmpty();
+    return mySends.isWaiting() || myReceives.isWaiting();
   }
 
   /** Whether both ends wait: nothing can happen until one of them offers more. */
   boolean isStuck() {
-    return isWaiting() && !(theirSends.isEmpty() && theirReceives.isEmpty());
+    return isWaiting() && (theirSends.isWaiting() || theirReceives.isWaiting());
   }
 
   /** Matches the offers of both ends. Matched transfers count as moving until {@link #moved}. */
@@ -126,53 +257,96 @@ final class OfferMatcher {
     return new Matched(complete, late, settled);
   }
 
-  private int match(Deque<Offer> mine, Deque<ManifestEntry> theirs, Group complete, Group late) {
+  private int match(OfferQueue mine, OfferQueue theirs, Group complete, Group late) {
     int settled = 0;
-    while (!mine.isEmpty() && !theirs.isEmpty()) {
-      if (isAlone(mine.peek().entry(), theirs.peek())) {
-        endFailed(remove(mine));
+    while (!mine.offers.isEmpty() && !theirs.offers.isEmpty()) {
+      if (skips(mine, theirs)) {
+        skip(remove(mine), theirs.first());
         settled++;
-      } else if (isAlone(theirs.peek(), mine.peek().entry())) {
-        ManifestEntry unused = theirs.remove();
+      } else if (skips(theirs, mine)) {
+        Offer unused = theirs.offers.remove();
+      } else if (isUndecided(mine, theirs) || isUndecided(theirs, mine)) {
+        return settled;
       } else {
         Offer own = remove(mine);
-        ManifestEntry entry = theirs.remove();
-        settle(own, entry, own.entry().recorded() || entry.recorded() ? late : complete);
+        ManifestEntry entry = theirs.offers.remove().entry;
+        settle(own, entry, own.entry.recorded() || entry.recorded() ? late : complete);
         settled++;
       }
     }
     return settled;
   }
 
-  private Offer remove(Deque<Offer> offers) {
-    Offer offer = offers.remove();
-    if (offer.entry().recorded() && --sendsBehind == 0) {
-      behind = null;
-    }
+  /** Whether the first offer of one end has no counterpart. True for one of two ends at most. */
+  private static boolean skips(OfferQueue one, OfferQueue other) {
+    return isOlder(one, other) || (!isOlder(other, one) && isAlone(one, other));
+  }
+
+  private Offer remove(OfferQueue mine) {
+    Offer offer = mine.offers.remove();
+    leaveSource(offer);
     return offer;
   }
 
-  /** Ends with the source's own failure if there is one, else with the text that the peer got. */
-  private static void endFailed(Offer failed) {
-    PreparedTransfer transfer = failed.transfer();
-    transfer.end(
-        transfer
-            .definition()
-            .failure()
-            .orElseGet(() -> new TransferException(failed.entry().failure())));
+  /** The offer does not wait for its recorded source any more. */
+  private void leaveSource(Offer offer) {
+    if (offer.entry.recorded() && --sendsBehind == 0) {
+      behind = null;
+    }
   }
 
-  private static boolean isAlone(ManifestEntry one, ManifestEntry other) {
-    return !one.failure().isEmpty() && other.failure().isEmpty() && one.key() != other.key();
+  /** Ends with the source's own failure if there is one, else with the text that the peer got. */
+  private static void endFailed(PreparedTransfer transfer, ManifestEntry entry) {
+    transfer.end(
+        transfer.definition().failure().orElseGet(() -> new TransferException(entry.failure())));
+  }
+
+  /** Whether the first offer is of an earlier attempt than the other end's first one. */
+  private static boolean isOlder(OfferQueue one, OfferQueue other) {
+    return one.first().attempt().isBefore(other.first().attempt());
+  }
+
+  /** Whether the first offer has failed and the other end's first one waits for another offer. */
+  private static boolean isAlone(OfferQueue one, OfferQueue other) {
+    ManifestEntry failed = one.first();
+    ManifestEntry waiting = other.first();
+    return failed.hasFailed()
+        && !waiting.hasFailed()
+        && (failed.key() != waiting.key()
+            || one.nextKey().filter(key -> key == waiting.key()).isPresent());
+  }
+
+  /** Whether the first offer is withdrawn, and its end has not offered the next one. */
+  private static boolean isUndecided(OfferQueue one, OfferQueue other) {
+    return one.offers.element().withdrawn
+        && !other.first().hasFailed()
+        && one.nextKey().isEmpty();
+  }
+
+  /** Ends an offer of this end without a counterpart. A failed one has ended before. */
+  private static void skip(Offer mine, ManifestEntry theirs) {
+    PreparedTransfer transfer = mine.transfer;
+    if (!mine.entry.hasFailed()) {
+      transfer.end(
+          new TransferException(
+              "%s belongs to %s, and %s is in %s"
+                  .formatted(
+                      transfer.event().what(),
+                      mine.entry.attempt(),
+                      transfer.peer(),
+                      theirs.attempt())));
+    }
   }
 
   private void settle(Offer mine, ManifestEntry theirs, Group group) {
-    PreparedTransfer transfer = mine.transfer();
-    if (!mine.entry().matches(theirs)) {
-      transfer.end(new TransferException(mismatch(transfer, theirs)));
-    } else if (!mine.entry().failure().isEmpty()) {
-      endFailed(mine);
-    } else if (!theirs.failure().isEmpty()) {
+    PreparedTransfer transfer = mine.transfer;
+    if (mine.entry.hasFailed()) {
+      // It ended when the peer learned of it.
+      return;
+    }
+    if (!mine.entry.matches(theirs)) {
+      transfer.end(new TransferException(mismatch(transfer, mine.entry, theirs)));
+    } else if (theirs.hasFailed()) {
       transfer.end(failedAtPeer(transfer, theirs.failure()));
     } else {
       transfer.setStage(PreparedTransfer.Stage.MOVING);
@@ -188,10 +362,11 @@ final class OfferMatcher {
   }
 
   /** The same text on both ends. */
-  private static String mismatch(PreparedTransfer mine, ManifestEntry theirs) {
-    return mine.sends()
-        ? mismatch(mine.local(), mine.entry(), mine.peer(), theirs)
-        : mismatch(mine.peer(), theirs, mine.local(), mine.entry());
+  private static String mismatch(
+      PreparedTransfer transfer, ManifestEntry mine, ManifestEntry theirs) {
+    return transfer.sends()
+        ? mismatch(transfer.local(), mine, transfer.peer(), theirs)
+        : mismatch(transfer.peer(), theirs, transfer.local(), mine);
   }
 
   private static String mismatch(
@@ -215,8 +390,8 @@ final class OfferMatcher {
 
   private List<PreparedTransfer> all() {
     List<PreparedTransfer> all = new ArrayList<>(moving);
-    mySends.forEach(offer -> all.add(offer.transfer()));
-    myReceives.forEach(offer -> all.add(offer.transfer()));
+    mySends.offers.forEach(offer -> all.add(offer.transfer));
+    myReceives.offers.forEach(offer -> all.add(offer.transfer));
     return all;
   }
 
@@ -228,14 +403,18 @@ final class OfferMatcher {
   /** Ends all transfers and forgets the peer's offers. Returns the number of ended transfers. */
   int fail(Throwable cause) {
     List<PreparedTransfer> all = all();
+    int ended = clear();
+    all.forEach(transfer -> transfer.endBecause(cause));
+    return ended;
+  }
+
+  /** Forgets all offers. Returns the number of this end's transfers. */
+  int clear() {
+    int mine = all().size();
     moving.clear();
-    mySends.clear();
-    myReceives.clear();
-    theirSends.clear();
-    theirReceives.clear();
+    List.of(mySends, myReceives, theirSends, theirReceives).forEach(OfferQueue::clear);
     behind = null;
     sendsBehind = 0;
-    all.forEach(transfer -> transfer.endBecause(cause));
-    return all.size();
+    return mine;
   }
 }

@@ -40,12 +40,14 @@ final class PreparedTransfer implements AutoCloseable {
   private final CliqueKey clique;
   private final TransferEndpoints ends;
   private final long key;
+  private final TransferAttempt attempt;
   private final TypedBuffer buffer;
   private final TransferEncoding coding;
   private final Event definition;
   private final HostEvent event;
   private final HostEvent usage;
   private volatile Stage stage = Stage.PREPARED;
+  private volatile boolean withdrawn;
 
   /** Ends when only the lane uses the memory. */
   private volatile CompletableFuture<?> others = CompletableFuture.completedFuture(null);
@@ -53,6 +55,7 @@ final class PreparedTransfer implements AutoCloseable {
   /**
    * Prepares a transfer and marks the buffer as used.
    *
+   * @param attempt of the work that starts the transfer
    * @param coding the form of the elements; its memory is freed with the last use of the buffer
    * @param definition the work that makes the buffer ready to be read or written
    */
@@ -60,12 +63,14 @@ final class PreparedTransfer implements AutoCloseable {
       CliqueKey clique,
       TransferEndpoints ends,
       long key,
+      TransferAttempt attempt,
       TypedBuffer buffer,
       TransferEncoding coding,
       Event definition) {
     this.clique = clique;
     this.ends = ends;
     this.key = key;
+    this.attempt = attempt;
     this.buffer = buffer;
     this.coding = coding;
     this.definition = definition;
@@ -127,11 +132,31 @@ final class PreparedTransfer implements AutoCloseable {
     // Read first: a failure after this point goes into the verdict.
     boolean behind = isBehindDevice();
     // The event learns of the source's failure a little later than the source reports it.
-    String failure = event.failure().or(definition::failure).map(PreparedTransfer::text).orElse("");
+    String failure = failureText();
     // A failed transfer moves nothing, whether its source succeeds or not.
     boolean recorded = behind && failure.isEmpty();
     return new ManifestEntry(
-        sends(), key, buffer.type(), buffer.count(), coding.kind(), failure, recorded);
+        ManifestEntry.Kind.of(sends(), recorded),
+        key,
+        buffer.type(),
+        buffer.count(),
+        coding.kind(),
+        failure,
+        attempt);
+  }
+
+  /**
+   * Whether this end was withdrawn, or was cancelled after its offer. Else a failed transfer is one
+   * whose source has failed, or that was cancelled before its offer.
+   */
+  boolean isGivenUp() {
+    boolean cancelled = isShared() && definition.failure().isEmpty();
+    return hasFailed() && (withdrawn || cancelled);
+  }
+
+  /** Why it has failed; empty while it has not. */
+  String failureText() {
+    return event.failure().or(definition::failure).map(PreparedTransfer::text).orElse("");
   }
 
   /** The text of a failure. Never empty, because an empty text means success. */
@@ -243,13 +268,24 @@ final class PreparedTransfer implements AutoCloseable {
   }
 
   /**
-   * Cancels the transfer: its event fails unless it has ended. The peer gets the failure once the
-   * transfer's batch is launched.
+   * Cancels the transfer: its event fails unless it has ended. The peer gets the failure in the
+   * next round after the launch. If both ends have matched it, it runs to its end.
    */
   @Override
   public void close() {
     // Before the check of the owner: a thread that queues it afterwards offers the failure.
     event.close();
+    endUseIfPrepared();
+  }
+
+  /** Withdraws the transfer, as {@link #close}; the peer's end waits for the next one. */
+  void withdraw(String reason) {
+    withdrawn = true;
+    event.fail(new TransferException(event.what() + " was withdrawn: " + reason));
+    endUseIfPrepared();
+  }
+
+  private void endUseIfPrepared() {
     boolean mine;
     synchronized (this) {
       mine = stage == Stage.PREPARED;

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -71,9 +72,12 @@ final class TransferCliques implements AutoCloseable {
     CliqueChannel channel;
     try {
       channel = channel(key);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       transfers.forEach(transfer -> transfer.endBecause(e));
       counters.add(TransferCounter.FAILED, transfers.size());
+      if (e instanceof Error error) {
+        throw error;
+      }
       return;
     }
     channel.add(transfers);
@@ -112,13 +116,16 @@ final class TransferCliques implements AutoCloseable {
 
   /** Aborts the current round of a clique. */
   void abort(CliqueKey key, String reason) {
-    CliqueChannel channel;
-    synchronized (this) {
-      channel = channels.get(key);
-    }
-    if (channel != null) {
-      channel.abort(reason);
-    }
+    known(key).ifPresent(channel -> channel.abort(reason));
+  }
+
+  /** Aborts the current round of a clique if it waits for the peer to come. */
+  void abortWait(CliqueKey key, String reason) {
+    known(key).ifPresent(channel -> channel.abortWait(reason));
+  }
+
+  private synchronized Optional<CliqueChannel> known(CliqueKey key) {
+    return Optional.ofNullable(channels.get(key));
   }
 
   /** Fails the present and future cliques with an incarnation of a process. */
@@ -140,8 +147,9 @@ final class TransferCliques implements AutoCloseable {
                 return includes;
               });
     }
+    Runnable aborts = access.fail(process, incarnation, reason);
     hit.forEach(channel -> channel.end(cause));
-    access.fail(process, incarnation, reason);
+    aborts.run();
     hit.forEach(CliqueChannel::close);
   }
 

@@ -99,19 +99,42 @@ final class TransferLauncher implements AutoCloseable {
     }
     open = new TransferBatch();
     counters.increment(TransferCounter.of(reason));
-    thread.execute(() -> run(batch));
+    try {
+      thread.execute(() -> run(batch));
+    } catch (RuntimeException | Error e) {
+      fail(batch.transfers(), e);
+      throw e;
+    }
   }
 
+  /** Schedules the deadline first, so that every transfer ends also if a clique throws. */
   private void run(TransferBatch batch) {
-    for (Map.Entry<CliqueKey, List<PreparedTransfer>> group : batch.byClique().entrySet()) {
-      cliques.add(group.getKey(), group.getValue());
-    }
     try {
       batch.cancelWhenDone(
           thread.schedule(() -> expire(batch), options.deadline().toNanos(), TimeUnit.NANOSECONDS));
     } catch (RejectedExecutionException e) {
       LOG.debug("A batch was launched after the launcher was closed; its cliques end it", e);
     }
+    batch.byClique().forEach(this::add);
+  }
+
+  private void add(CliqueKey clique, List<PreparedTransfer> transfers) {
+    try {
+      cliques.add(clique, transfers);
+    } catch (Throwable e) {
+      LOG.error("The launch of {} transfers of {} failed", transfers.size(), clique, e);
+      fail(transfers, e);
+      if (e instanceof VirtualMachineError) {
+        // The scheduler would hide it from the process, which may have to end.
+        Thread own = Thread.currentThread();
+        own.getUncaughtExceptionHandler().uncaughtException(own, e);
+      }
+    }
+  }
+
+  /** Fails transfers that a lane may have. */
+  private static void fail(List<PreparedTransfer> transfers, Throwable cause) {
+    transfers.forEach(transfer -> transfer.failBecause(cause));
   }
 
   private void expire(TransferBatch batch) {
@@ -122,10 +145,17 @@ final class TransferLauncher implements AutoCloseable {
 
   /** Aborts the communicator first, so that a retry after the failure gets a new one. */
   private void expire(PreparedTransfer transfer, TransferException cause) {
-    if (transfer.isShared()) {
-      cliques.abort(transfer.clique(), cause.getMessage());
+    try {
+      if (transfer.isShared()) {
+        cliques.abort(transfer.clique(), cause.getMessage());
+      } else if (transfer.isReady()) {
+        cliques.abortWait(transfer.clique(), cause.getMessage());
+      }
+    } catch (RuntimeException e) {
+      LOG.warn("The communicator of {} was not aborted", transfer.clique(), e);
+    } finally {
+      transfer.fail(cause);
     }
-    transfer.fail(cause);
   }
 
   /** Refuses new transfers and fails those that were not launched. */

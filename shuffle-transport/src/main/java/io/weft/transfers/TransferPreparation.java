@@ -32,6 +32,7 @@ final class TransferPreparation implements AutoCloseable {
   private final Optional<ReceiveMemory> gpu;
   private final CodecThreads coders;
   private final CodecKind codec;
+  private final TransferAttempt attempt;
   private final Map<TransferEndpoints, CliqueKey> cliques = new HashMap<>();
   private final List<PreparedTransfer> transfers = new ArrayList<>();
   private final List<TransferBuffer> taken = new ArrayList<>();
@@ -41,18 +42,21 @@ final class TransferPreparation implements AutoCloseable {
    * Creates an empty preparation.
    *
    * @param codec for the elements of all transfers
+   * @param attempt of all transfers
    */
   TransferPreparation(
       TransferMembership membership,
       ReceiveMemory host,
       Optional<ReceiveMemory> gpu,
       CodecThreads coders,
-      CodecKind codec) {
+      CodecKind codec,
+      TransferAttempt attempt) {
     this.membership = membership;
     this.host = host;
     this.gpu = gpu;
     this.coders = coders;
     this.codec = codec;
+    this.attempt = attempt;
   }
 
   PreparedTransfer send(int index, SourceBuffer source, DeviceId destination, long key) {
@@ -61,7 +65,8 @@ final class TransferPreparation implements AutoCloseable {
     requireThere(index, source);
     TypedBuffer buffer = source.buffer();
     return keep(
-        new PreparedTransfer(clique, ends, key, buffer, coding(ends, buffer), source.definition()));
+        new PreparedTransfer(
+            clique, ends, key, attempt, buffer, coding(ends, buffer), source.definition()));
   }
 
   /** Checks the source here, because a failed copy in the driver would not say why. */
@@ -88,7 +93,8 @@ final class TransferPreparation implements AutoCloseable {
     Event allocation = HostEvent.completed("the allocation of " + buffer);
     CliqueKey clique = clique(ends);
     return keep(
-        new PreparedTransfer(clique, ends, from.key(), buffer, coding(ends, buffer), allocation));
+        new PreparedTransfer(
+            clique, ends, from.key(), attempt, buffer, coding(ends, buffer), allocation));
   }
 
   /** Allocates the memory for chunks now, because it must exist when both ends have matched. */

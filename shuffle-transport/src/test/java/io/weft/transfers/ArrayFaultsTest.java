@@ -21,8 +21,9 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * As {@code FaultsTest}, for arrays between executors: frames of connections are delayed, dropped,
  * doubled, swapped, damaged or cut, or a connection stalls. Every array arrives whole and correct,
- * or fails within the deadline with both ends named. Nothing leaks, and the same executors work
- * again once the network works.
+ * or fails within the deadline with both ends named. Tasks that are killed and run again never meet
+ * transfers of their earlier attempts. Nothing leaks, and the same executors work again once the
+ * network works.
  *
  * <p>{@code -Dweft.faults.rounds=10000} runs more rounds, {@code -Dweft.faults.seed=N} repeats one.
  */
@@ -39,6 +40,7 @@ class ArrayFaultsTest {
   private final AtomicInteger arrived = new AtomicInteger();
   private final AtomicInteger wholeRoundsInSpiteOfFaults = new AtomicInteger();
   private final AtomicInteger failed = new AtomicInteger();
+  private final AtomicInteger attempts = new AtomicInteger();
 
   @Test
   @Timeout(value = 3, unit = TimeUnit.HOURS)
@@ -67,10 +69,13 @@ class ArrayFaultsTest {
             + " failed "
             + failed
             + " whole in spite "
-            + wholeRoundsInSpiteOfFaults);
+            + wholeRoundsInSpiteOfFaults
+            + " attempts of tasks "
+            + attempts);
     assertThat(arrived.get()).as("arrived").isGreaterThan(ROUNDS);
     assertThat(wholeRoundsInSpiteOfFaults.get()).as("rounds in spite of faults").isPositive();
     assertThat(failed.get()).as("failed").isGreaterThan(ROUNDS / 20);
+    assertThat(attempts.get()).as("attempts of tasks").isGreaterThan(2 * ROUNDS);
     await("the threads of the network and of the transfers ended")
         .atMost(Duration.ofSeconds(30))
         .until(ArrayFaultsTest::isQuiet);
@@ -94,6 +99,7 @@ class ArrayFaultsTest {
       Outcome outcome = round(seed);
       arrived.addAndGet(outcome.arrived());
       failed.addAndGet(outcome.failed());
+      attempts.addAndGet(outcome.attempts());
       if (outcome.failed() == 0 && outcome.faults() > 0) {
         wholeRoundsInSpiteOfFaults.incrementAndGet();
       }

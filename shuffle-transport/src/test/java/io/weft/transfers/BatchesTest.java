@@ -132,6 +132,7 @@ class BatchesTest extends TransferFixture {
                 clique,
                 new TransferEndpoints(device(0), device(1), true),
                 i,
+                TransferAttempt.NONE,
                 Content.ints(4, i),
                 TransferEncoding.PLAIN,
                 HostEvent.completed("its source")));

@@ -101,6 +101,7 @@ class CodedGroupTest {
         clique,
         new TransferEndpoints(device(0), device(1), sends),
         7,
+        TransferAttempt.NONE,
         Content.of(BufferShape.of(type, COUNT), 1),
         new TransferEncoding(CodecKind.FLOAT8_E4M3, staging, by),
         HostEvent.completed("its source"));

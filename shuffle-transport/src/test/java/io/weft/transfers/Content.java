@@ -60,6 +60,16 @@ final class Content {
     event.awaitRecorded(Deadline.after(TIMEOUT));
   }
 
+  /** Waits for the end. Returns whether it is a success. */
+  static boolean succeeds(Event event) {
+    try {
+      await(event);
+      return true;
+    } catch (EventFailedException e) {
+      return false;
+    }
+  }
+
   /** Waits for the end, which must be a failure. */
   static Throwable failure(Event event) {
     Throwable thrown = Assertions.catchThrowable(() -> await(event));

@@ -1,7 +1,7 @@
 package io.weft.transfers;
 
 import io.weft.collectives.CommunicatorFactory;
-import io.weft.collectives.clique.CommunicatorCache;
+import io.weft.collectives.clique.CliqueCommunicators;
 import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.device.Device;
 import io.weft.device.cuda.CudaLibrary;
@@ -43,7 +43,7 @@ final class Executors implements AutoCloseable {
   private TransferOptions options;
   private final Map<String, String> incarnations = new ConcurrentHashMap<>();
   private final PairRendezvous rendezvous = new PairRendezvous();
-  private CommunicatorCache.BootstrapOpener network = rendezvous;
+  private CliqueCommunicators.BootstrapOpener network = rendezvous;
   private final Map<String, DeviceTransfers> transfers = new LinkedHashMap<>();
   private final Map<String, SharedArena> arenas = new LinkedHashMap<>();
   private final Map<String, TransferGpu> gpus = new LinkedHashMap<>();
@@ -67,7 +67,7 @@ final class Executors implements AutoCloseable {
   }
 
   /** Sets the rendezvous of executors that start later. */
-  Executors network(CommunicatorCache.BootstrapOpener instead) {
+  Executors network(CliqueCommunicators.BootstrapOpener instead) {
     network = instead;
     return this;
   }

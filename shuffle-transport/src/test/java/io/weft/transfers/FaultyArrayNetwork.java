@@ -2,8 +2,8 @@ package io.weft.transfers;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.UniqueId;
+import io.weft.collectives.clique.CliqueCommunicators;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.device.Deadline;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -30,11 +30,11 @@ import java.util.concurrent.atomic.AtomicInteger;
  * from the seed, the two executors, the number of their communicator and the purpose of the
  * connection.
  */
-final class FaultyArrayNetwork implements CommunicatorCache.BootstrapOpener, AutoCloseable {
+final class FaultyArrayNetwork implements CliqueCommunicators.BootstrapOpener, AutoCloseable {
   private static final String ROUND_WITH_ADDRESSES = "listening";
   private static final int JOIN_MILLIS = 30_000;
 
-  private final CommunicatorCache.BootstrapOpener rendezvous;
+  private final CliqueCommunicators.BootstrapOpener rendezvous;
   private final long seed;
   private final double faultRate;
   private final CountDownLatch end = new CountDownLatch(1);
@@ -51,7 +51,7 @@ final class FaultyArrayNetwork implements CommunicatorCache.BootstrapOpener, Aut
    * @param rendezvous the real rendezvous
    * @param faultRate of frames, 0 to 1
    */
-  FaultyArrayNetwork(CommunicatorCache.BootstrapOpener rendezvous, long seed, double faultRate) {
+  FaultyArrayNetwork(CliqueCommunicators.BootstrapOpener rendezvous, long seed, double faultRate) {
     this.rendezvous = rendezvous;
     this.seed = seed;
     this.faultRate = faultRate;

@@ -37,7 +37,11 @@ final class FaultyArrays {
   private final int nodes;
 
   /** The result of a round. */
-  record Outcome(int arrived, int failed, int faults) {}
+  record Outcome(int arrived, int failed, int faults, int attempts) {
+    Outcome withAttempts(int ofTasks) {
+      return new Outcome(arrived, failed, faults, ofTasks);
+    }
+  }
 
   /** One array and its two ends. */
   private record Sent(int from, int to, BufferShape shape, long key, List<DeferredTransfer> ends) {}
@@ -65,7 +69,10 @@ final class FaultyArrays {
             new FaultyArrayNetwork(executors.rendezvous(), random.nextLong(), faultRate);
         executors) {
       executors.network(network).start(nodes);
-      Outcome outcome = send(executors, network);
+      Outcome sent = send(executors, network);
+      int attempts =
+          new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
+      Outcome outcome = sent.withAttempts(attempts);
       network.heal();
       for (int from = 0; from < nodes; from++) {
         for (int to = 0; to < nodes; to++) {
@@ -101,7 +108,7 @@ final class FaultyArrays {
     for (Sent array : all) {
       arrived += check(array) ? 1 : 0;
     }
-    return new Outcome(arrived, all.size() - arrived, network.faults());
+    return new Outcome(arrived, all.size() - arrived, network.faults(), 0);
   }
 
   /** All executors place the same arrays. */

@@ -44,7 +44,7 @@ class IdleCliquesTest extends TransferFixture {
       for (int executor = 0; executor < 2; executor++) {
         TransferStatistics statistics = executors.get(executor).statistics();
         assertThat(statistics.cliques().created()).isEqualTo(life);
-        assertThat(statistics.cliques().evicted()).isEqualTo(life);
+        assertThat(statistics.cliques().closed()).isEqualTo(life);
         assertThat(statistics.cliques().open()).isZero();
         assertThat(statistics.get(TransferCounter.FAILED)).isZero();
       }

@@ -35,18 +35,20 @@ class ManifestFuzzTest {
     Manifest manifest = new Manifest();
     DataType[] types = DataType.values();
     CodecKind[] codecs = CodecKind.values();
+    ManifestEntry.Kind[] kinds = ManifestEntry.Kind.values();
     for (int entries = random.nextInt(40); entries > 0; entries--) {
       DataType type = types[random.nextInt(types.length)];
       String failure = "é".repeat(random.nextInt(4) * random.nextInt(400));
       boolean unused =
           manifest.offer(
               new ManifestEntry(
-                  random.nextBoolean(),
+                  kinds[random.nextInt(kinds.length)],
                   random.nextLong(),
                   type,
                   random.nextLong() >>> 1,
                   codecs[random.nextInt(codecs.length)],
-                  failure));
+                  failure,
+                  new TransferAttempt(random.nextInt(), random.nextInt())));
     }
     ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
     manifest.encode(block);

@@ -3,8 +3,8 @@ package io.weft.transfers;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
+import io.weft.collectives.clique.CliqueCommunicators;
 import io.weft.collectives.clique.CliqueKey;
-import io.weft.collectives.clique.CommunicatorCache;
 import io.weft.device.Deadline;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The rendezvous of cliques within one process. The first end waits for the other. */
-final class PairRendezvous implements CommunicatorCache.BootstrapOpener {
+final class PairRendezvous implements CliqueCommunicators.BootstrapOpener {
   private final Map<CliqueKey, Waiting> waiting = new LinkedHashMap<>();
   private int opened;
 

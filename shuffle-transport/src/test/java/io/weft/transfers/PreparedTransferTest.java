@@ -75,6 +75,7 @@ class PreparedTransferTest {
         new CliqueKey(List.of(new CliqueMember("0", "first", Device.HOST)), "test"),
         new TransferEndpoints(new DeviceId("0", 0), new DeviceId("1", 0), false),
         7,
+        TransferAttempt.NONE,
         TypedBuffer.of(owner, 0, DataType.INT8, 64),
         TransferEncoding.PLAIN,
         HostEvent.completed("the allocation"));

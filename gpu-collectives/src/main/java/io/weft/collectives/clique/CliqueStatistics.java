@@ -1,24 +1,13 @@
 package io.weft.collectives.clique;
 
 /**
- * The counters of a communicator cache at one moment.
+ * The counters of the communicators of cliques at one moment.
  *
  * @param requests acquisitions that began
- * @param reused acquisitions that reused an existing communicator on all ranks
  * @param created communicators created
- * @param discarded created communicators that lost a race and were closed at once or after one
- *     lease
- * @param evicted communicators evicted, by agreement or because another rank no longer had one
+ * @param closed communicators closed by their users, because they were broken or idle
  * @param aborted communicators broken because a member's process failed
- * @param refused acquisitions refused because a member's process had failed
- * @param open communicators in the cache
+ * @param open communicators in use
  */
 public record CliqueStatistics(
-    long requests,
-    long reused,
-    long created,
-    long discarded,
-    long evicted,
-    long aborted,
-    long refused,
-    int open) {}
+    long requests, long created, long closed, long aborted, int open) {}

@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Threads that act as processes. Each has its own cache. Bootstraps between them are created on
+ * Threads that act as processes. Each has its own communicators. Bootstraps between them are created on
  * first use.
  */
 final class CliqueProcesses implements AutoCloseable {
@@ -27,7 +27,7 @@ final class CliqueProcesses implements AutoCloseable {
 
   private record RendezvousKey(CliqueKey key, String name) {}
 
-  private final List<CommunicatorCache> caches = new ArrayList<>();
+  private final List<CliqueCommunicators> all = new ArrayList<>();
   private final ConcurrentMap<RendezvousKey, List<Bootstrap>> bootstraps =
       new ConcurrentHashMap<>();
 
@@ -37,7 +37,7 @@ final class CliqueProcesses implements AutoCloseable {
 
   CliqueProcesses(int processes, CommunicatorFactory factory, Duration timeout) {
     for (int process = 0; process < processes; process++) {
-      caches.add(new CommunicatorCache(factory, CommunicatorOptions.DEFAULT.withTimeout(timeout)));
+      all.add(new CliqueCommunicators(factory, CommunicatorOptions.DEFAULT.withTimeout(timeout)));
     }
   }
 
@@ -61,8 +61,8 @@ final class CliqueProcesses implements AutoCloseable {
     return new CliqueKey(members(processes), purpose);
   }
 
-  CommunicatorCache cache(int process) {
-    return caches.get(process);
+  CliqueCommunicators communicators(int process) {
+    return all.get(process);
   }
 
   /** One rank's end of the bootstrap with this name. */
@@ -74,12 +74,12 @@ final class CliqueProcesses implements AutoCloseable {
   }
 
   CliqueLease acquire(CliqueKey key, int process, String rendezvous) {
-    return acquire(key, member(process), cache(process), rendezvous);
+    return acquire(key, member(process), communicators(process), rendezvous);
   }
 
   CliqueLease acquire(
-      CliqueKey key, CliqueMember self, CommunicatorCache cache, String rendezvous) {
-    return cache.acquire(key, self, bootstrap(key, key.rankOf(self), rendezvous));
+      CliqueKey key, CliqueMember self, CliqueCommunicators communicators, String rendezvous) {
+    return communicators.acquire(key, self, bootstrap(key, key.rankOf(self), rendezvous));
   }
 
   /** The work of one process. */
@@ -131,6 +131,6 @@ final class CliqueProcesses implements AutoCloseable {
 
   @Override
   public void close() {
-    caches.forEach(CommunicatorCache::close);
+    all.forEach(CliqueCommunicators::close);
   }
 }

@@ -18,15 +18,15 @@ final class RestartedProcess {
   public static void main(String[] arguments) throws IOException {
     Path folder = Path.of(arguments[0]);
     CliqueKey key = key(arguments[1]);
-    CommunicatorCache cache = cache(folder);
+    CliqueCommunicators communicators = communicators(folder);
     for (String id : List.of(arguments[2], arguments[3])) {
-      acquire(cache, key, 1, folder, UniqueId.decode(id)).communicator().barrier();
+      acquire(communicators, key, 1, folder, UniqueId.decode(id)).communicator().barrier();
     }
     Runtime.getRuntime().halt(0);
   }
 
-  static CommunicatorCache cache(Path folder) {
-    return new CommunicatorCache(
+  static CliqueCommunicators communicators(Path folder) {
+    return new CliqueCommunicators(
         new HostCommunicators(HostOptions.defaults().withFolder(folder.resolve("host"))),
         CommunicatorOptions.DEFAULT.withTimeout(CliqueProcesses.TIMEOUT));
   }
@@ -39,10 +39,10 @@ final class RestartedProcess {
   }
 
   static CliqueLease acquire(
-      CommunicatorCache cache, CliqueKey key, int rank, Path folder, UniqueId id)
+      CliqueCommunicators communicators, CliqueKey key, int rank, Path folder, UniqueId id)
       throws IOException {
     try (Bootstrap end = FileBootstrap.open(folder, id, rank, 2)) {
-      return cache.acquire(key, key.members().get(rank), end);
+      return communicators.acquire(key, key.members().get(rank), end);
     }
   }
 }

@@ -39,11 +39,11 @@ class RestartedProcessTest {
    */
   @Test
   void restartedProcessNeverGetsTheCommunicatorOfItsEarlierIncarnation() throws Exception {
-    try (CommunicatorCache cache = RestartedProcess.cache(folder)) {
-      Communicator first = live(cache, "first");
-      Communicator second = live(cache, "second");
+    try (CliqueCommunicators communicators = RestartedProcess.communicators(folder)) {
+      Communicator first = live(communicators, "first");
+      Communicator second = live(communicators, "second");
       assertThat(second).isNotSameAs(first);
-      assertThat(cache.statistics()).isEqualTo(new CliqueStatistics(4, 2, 2, 0, 0, 2, 0, 0));
+      assertThat(communicators.statistics()).isEqualTo(new CliqueStatistics(4, 4, 2, 2, 0));
     }
   }
 
@@ -51,27 +51,24 @@ class RestartedProcessTest {
    * Runs one incarnation of the other process: acquires with it twice, finds it dead, and removes
    * its communicators.
    */
-  private Communicator live(CommunicatorCache cache, String incarnation) throws Exception {
+  private Communicator live(CliqueCommunicators communicators, String incarnation) throws Exception {
     List<UniqueId> ids = List.of(UniqueId.create(), UniqueId.create());
     Process peer = start(incarnation, ids);
     CliqueKey key = RestartedProcess.key(incarnation);
     Communicator communicator;
-    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, ids.get(0))) {
-      communicator = lease.communicator();
-      communicator.barrier();
+    try (CliqueLease lease = RestartedProcess.acquire(communicators, key, 0, folder, ids.get(0))) {
+      lease.communicator().barrier();
     }
-    try (CliqueLease lease = RestartedProcess.acquire(cache, key, 0, folder, ids.get(1))) {
-      assertThat(lease.isReused()).isTrue();
-      assertThat(lease.communicator()).isSameAs(communicator);
+    try (CliqueLease lease = RestartedProcess.acquire(communicators, key, 0, folder, ids.get(1))) {
+      communicator = lease.communicator();
       communicator.barrier();
       CollectiveException failure =
           catchThrowableOfType(CollectiveException.class, communicator::barrier);
       assertThat(failure.kind()).as(failure.getMessage()).isEqualTo(Kind.DEAD);
       assertThat(failure.ranks()).containsExactly(1);
-      cache.fail("executor-1", incarnation, failure.getMessage());
+      communicators.fail("executor-1", incarnation, failure.getMessage()).run();
     }
     assertThat(peer.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(cache.idle()).isEmpty();
     return communicator;
   }
 }

@@ -234,7 +234,7 @@ public final class WeftMetrics {
             "transferCommunicatorsEvicted",
             COUNTER,
             "clique communicators closed, because one end had broken them or both were idle",
-            s -> s.transfers().cliques().evicted()),
+            s -> s.transfers().cliques().closed()),
         new Metric(
             "transferCommunicatorsAborted",
             COUNTER,

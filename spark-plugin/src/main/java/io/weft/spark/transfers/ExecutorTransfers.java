@@ -9,13 +9,19 @@ import io.weft.spark.rendezvous.ExecutorLossMonitor;
 import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.transfers.DeviceTransfers;
 import io.weft.transfers.DeviceTransfers.GpuResources;
+import io.weft.transfers.TransferAttempt;
 import io.weft.transfers.TransferOptions;
 import io.weft.transfers.TransferStatistics;
 import io.weft.transfers.TransferWire.CommunicatorWire;
 import io.weft.transfers.gpu.TransferGpu;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+import org.apache.spark.util.TaskFailureListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,6 +41,9 @@ public final class ExecutorTransfers implements AutoCloseable {
   private final Optional<GpuResources> gpuResources;
   private final ExecutorLossMonitor losses;
   private final List<Runnable> closeFirst = new CopyOnWriteArrayList<>();
+
+  /** The transfers of each running task that has any, by the id of its attempt. */
+  private final Map<Long, DeviceTransfers> ofTasks = new ConcurrentHashMap<>();
 
   /**
    * The address of this executor and the resources of its transfers.
@@ -86,6 +95,30 @@ public final class ExecutorTransfers implements AutoCloseable {
 
   DeviceTransfers transfers() {
     return transfers;
+  }
+
+  /**
+   * The transfers of a task. Those that have not ended when the task fails or is killed are
+   * withdrawn, so that the next attempt does not meet them.
+   */
+  DeviceTransfers transfers(TaskContext task) {
+    long id = task.taskAttemptId();
+    DeviceTransfers known = ofTasks.get(id);
+    if (known != null) {
+      return known;
+    }
+    DeviceTransfers made =
+        transfers.ofAttempt(new TransferAttempt(task.stageId(), task.stageAttemptNumber()));
+    DeviceTransfers first = ofTasks.putIfAbsent(id, made);
+    if (first != null) {
+      return first;
+    }
+    // A listener that comes too late runs at once.
+    task.addTaskFailureListener(
+        (TaskFailureListener)
+            (ended, failure) -> made.withdraw("task " + id + " failed: " + failure));
+    task.addTaskCompletionListener((TaskCompletionListener) ended -> ofTasks.remove(id));
+    return made;
   }
 
   /**

@@ -5,6 +5,7 @@ import io.weft.transfers.DeviceId;
 import io.weft.transfers.DeviceTransfers;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.TaskContext;
 
 /**
  * Transfers between executors for their tasks, of any stage:
@@ -21,8 +22,12 @@ import java.util.Optional;
  * chunk by chunk; the receiver must name the same codec.
  *
  * <p>Both tasks must run at the same time. They must know each other's executor ids. When an
- * executor is lost, transfers with it fail with a message that names it. A repeated task attempt
- * must use other keys than the attempt before.
+ * executor is lost, transfers with it fail with a message that names it.
+ *
+ * <p>When a task fails or is killed, its transfers that have not ended are withdrawn. The other ends
+ * wait for the transfers of the next attempt, which may use the same keys or others; with others
+ * they fail. Between tasks of one stage, transfers of an earlier stage attempt never match those of
+ * a later one.
  *
  * <p>Thread-safe.
  */
@@ -30,19 +35,23 @@ public final class WeftTransfers {
   private WeftTransfers() {}
 
   /**
-   * The transfers of this executor. The plugin closes them.
+   * The transfers of this executor, for this task if a task calls. The plugin closes them.
    *
    * @throws IllegalStateException if Weft's plugin is off
    */
   public static DeviceTransfers transfers() {
+    TaskContext task = TaskContext.get();
+    return task == null ? running().transfers() : running().transfers(task);
+  }
+
+  private static ExecutorTransfers running() {
     return ExecutorTransfers.running()
         .orElseThrow(
             () ->
                 new IllegalStateException(
                     ("Weft has no transfers in this JVM. Is spark.plugins set to %s, is this a task"
                             + " on an executor, and does the driver's log say that Weft stays off?")
-                        .formatted(Activation.PLUGIN)))
-        .transfers();
+                        .formatted(Activation.PLUGIN)));
   }
 
   /**
@@ -51,7 +60,7 @@ public final class WeftTransfers {
    * @throws IllegalStateException if Weft's plugin is off
    */
   public static DeviceId device() {
-    return transfers().devices().get(ExecutorDirectory.HOST);
+    return running().transfers().devices().get(ExecutorDirectory.HOST);
   }
 
   /**
@@ -61,7 +70,7 @@ public final class WeftTransfers {
    * @throws IllegalStateException if Weft's plugin is off
    */
   public static Optional<DeviceId> gpu() {
-    List<DeviceId> devices = transfers().devices();
+    List<DeviceId> devices = running().transfers().devices();
     return devices.size() > ExecutorDirectory.GPU
         ? Optional.of(devices.get(ExecutorDirectory.GPU))
         : Optional.empty();

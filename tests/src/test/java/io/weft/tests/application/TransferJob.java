@@ -97,7 +97,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     return arrived;
   }
 
-  private static TypedBuffer filled(BufferShape shape, long value) {
+  static TypedBuffer filled(BufferShape shape, long value) {
     ByteBuffer memory =
         ByteBuffer.allocateDirect((int) shape.bytes()).order(ByteOrder.nativeOrder());
     while (memory.hasRemaining()) {
@@ -106,7 +106,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     return TypedBuffer.wrap(memory.clear(), shape.type());
   }
 
-  private static void check(TypedBuffer buffer, long value) {
+  static void check(TypedBuffer buffer, long value) {
     for (long at = 0; at < buffer.bytes(); at += 8) {
       long found = Memory.getLong(buffer.address() + at);
       if (found != value) {

@@ -2,6 +2,7 @@ package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.application.RetriedTransferJob;
 import io.weft.tests.application.TransferJob;
 import io.weft.tests.application.TransferJob.Answer;
 import io.weft.tests.support.WeftCluster;
@@ -20,6 +21,8 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Transfers between the tasks of two executors, with the jar that users get. */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
@@ -69,9 +72,20 @@ class TransfersTest {
         .isEqualTo(CLUSTER.sum("transferCliqueRequests") - CLUSTER.sum("transferCliqueReuses"));
   }
 
+  /** The first attempt leaves its transfers open; the task's failure withdraws them. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  @Order(2)
+  void aRetriedTaskMeetsNoTransferOfItsFirstAttempt(boolean sameKeys) {
+    long start = System.nanoTime();
+    assertThat(new RetriedTransferJob(notes.toString(), sameKeys).run(CLUSTER.context()))
+        .containsExactly(1, 0);
+    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(DEADLINE);
+  }
+
   /** Killed with SIGKILL while the other end waits for it. */
   @Test
-  @Order(2)
+  @Order(3)
   void aKilledExecutorIsNamedWithItsWaitingPeer() throws Exception {
     CompletableFuture<List<Answer>> job =
         CompletableFuture.supplyAsync(

@@ -1,0 +1,203 @@
+package io.weft.transfers;
+
+import static io.weft.transfers.Executors.device;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.collectives.DataType;
+import io.weft.device.Event;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Pairs of tasks that exchange an array, are killed at any time, and run again with the same key or
+ * with another one. An attempt that is not killed succeeds over a network without faults, although
+ * earlier attempts may have left transfers. There is one exception: without the number of its
+ * attempt, a transfer may meet one that is withdrawn at the same moment. Used by one thread.
+ */
+final class FaultyRetries {
+  private static final int MOST_ATTEMPTS = 4;
+  private static final Duration CROSSED = Duration.ofSeconds(5);
+  private static final int[] LENGTHS = {1, 1000, 70_001};
+
+  private final Executors executors;
+  private final SplittableRandom random;
+  private final int nodes;
+  private final boolean faults;
+  private final Duration timeout;
+  private final List<ReceivedBuffer> received = new ArrayList<>();
+  private int work;
+  private int crossed;
+  private boolean killed;
+  private long nextKey = 1_000_000;
+
+  /** One end of an attempt. */
+  private record End(DeviceTransfers transfers, Event event, ReceivedBuffer buffer) {
+    boolean succeeded() {
+      return event.state() == Event.State.COMPLETE;
+    }
+
+    boolean hasEnded() {
+      return succeeded() || event.state() == Event.State.FAILED;
+    }
+
+    void kill() {
+      transfers.withdraw("the task was killed");
+    }
+  }
+
+  /** The two ends of one attempt, and what they transfer. */
+  private record Attempt(int from, int to, BufferShape shape, long key, TransferAttempt attempt) {
+    Attempt again(long otherKey) {
+      TransferAttempt next =
+          attempt.work() < 0 ? attempt : new TransferAttempt(attempt.work(), attempt.number() + 1);
+      return new Attempt(from, to, shape, otherKey, next);
+    }
+  }
+
+  FaultyRetries(
+      Executors executors, SplittableRandom random, int nodes, boolean faults, Duration timeout) {
+    this.executors = executors;
+    this.random = random;
+    this.nodes = nodes;
+    this.faults = faults;
+    this.timeout = timeout;
+  }
+
+  /** Runs some pairs of tasks. Returns the number of attempts. */
+  int run() {
+    int attempts = 0;
+    for (int pairs = 1 + random.nextInt(3); pairs > 0; pairs--) {
+      attempts += pair();
+    }
+    received.forEach(ReceivedBuffer::close);
+    return attempts;
+  }
+
+  private int pair() {
+    killed = false;
+    int from = random.nextInt(nodes);
+    int to = (from + 1 + random.nextInt(nodes - 1)) % nodes;
+    boolean sameKey = random.nextBoolean();
+    boolean known = random.nextBoolean();
+    BufferShape shape =
+        BufferShape.of(DataType.INT32, LENGTHS[random.nextInt(LENGTHS.length)]);
+    Attempt attempt =
+        new Attempt(
+            from,
+            to,
+            shape,
+            nextKey++,
+            known ? new TransferAttempt(work++, 0) : TransferAttempt.NONE);
+    for (int number = 1; number <= MOST_ATTEMPTS; number++) {
+      boolean mayBeKilled = number < MOST_ATTEMPTS;
+      if (attempt(attempt, mayBeKilled)) {
+        return number;
+      }
+      attempt = attempt.again(sameKey ? attempt.key() : nextKey++);
+    }
+    return MOST_ATTEMPTS;
+  }
+
+  /** Returns whether the array arrived. */
+  private boolean attempt(Attempt attempt, boolean mayBeKilled) {
+    boolean sendsFirst = random.nextBoolean();
+    if (mayBeKilled && random.nextInt(3) == 0) {
+      // The first end fails before the second one starts.
+      End lost = start(attempt, sendsFirst);
+      pause();
+      killed = true;
+      // A task that does not learn of its death withdraws nothing.
+      if (attempt.attempt().work() < 0 || random.nextBoolean()) {
+        lost.kill();
+      }
+      return false;
+    }
+    End first = start(attempt, sendsFirst);
+    pause();
+    boolean alone = mayBeKilled && random.nextInt(3) == 0;
+    boolean secondWaits = random.nextBoolean();
+    if (alone) {
+      // Only this task runs again, and its peer may come before.
+      killed = true;
+      first.kill();
+      first = secondWaits ? null : start(attempt, sendsFirst);
+    }
+    pause();
+    End second = start(attempt, !sendsFirst);
+    if (first == null) {
+      pause();
+      first = start(attempt, sendsFirst);
+    }
+    if (mayBeKilled && random.nextInt(3) == 0) {
+      // Spark ends both, one after the other.
+      pause();
+      killed = true;
+      first.kill();
+      pause();
+      second.kill();
+      return false;
+    }
+    return hasArrived(attempt, first, second, sendsFirst ? second : first);
+  }
+
+  private boolean hasArrived(Attempt attempt, End first, End second, End receiver) {
+    boolean mayCross = killed && attempt.attempt().work() < 0;
+    long start = System.nanoTime();
+    await("the ends of key " + attempt.key())
+        .atMost(timeout.multipliedBy(2))
+        .pollDelay(Duration.ZERO)
+        .pollInterval(1, TimeUnit.MILLISECONDS)
+        .until(
+            () ->
+                (first.hasEnded() && second.hasEnded())
+                    || (mayCross
+                        && (first.hasEnded() || second.hasEnded())
+                        && System.nanoTime() - start > CROSSED.toNanos()));
+    if (receiver.succeeded()) {
+      Content.check(receiver.buffer().buffer(), attempt.key());
+      return true;
+    }
+    assertThat(faults || mayCross)
+        .as("without a cause: %s, %s", first.event().failure(), second.event().failure())
+        .isTrue();
+    crossed += faults ? 0 : 1;
+    first.kill();
+    second.kill();
+    return false;
+  }
+
+  /** Attempts that met a transfer while it was withdrawn. */
+  int crossed() {
+    return crossed;
+  }
+
+  private void pause() {
+    int choice = random.nextInt(4);
+    if (choice > 0) {
+      LockSupport.parkNanos(random.nextLong(1, choice * 1_000_000L));
+    }
+  }
+
+  private End start(Attempt attempt, boolean sends) {
+    int here = sends ? attempt.from() : attempt.to();
+    DeviceTransfers transfers = executors.get(here).ofAttempt(attempt.attempt());
+    long[] keys = {attempt.key()};
+    if (sends) {
+      SourceBuffer source =
+          SourceBuffer.of(device(here), Content.of(attempt.shape(), attempt.key()));
+      Event sent = transfers.send(List.of(source), List.of(device(attempt.to())), keys).get(0);
+      return new End(transfers, sent, null);
+    }
+    ReceivedBuffer buffer =
+        transfers
+            .receive(device(here), List.of(attempt.shape()), List.of(device(attempt.from())), keys)
+            .get(0);
+    received.add(buffer);
+    return new End(transfers, buffer.event(), buffer);
+  }
+}

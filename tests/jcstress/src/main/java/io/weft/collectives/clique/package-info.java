@@ -1,2 +1,0 @@
-/** Stress tests of the state that threads share in this package. jcstress creates each state. */
-package io.weft.collectives.clique;
