@@ -1,6 +1,7 @@
 package io.weft.examples;
 
 import io.weft.examples.bench.collectives.CollectivesBenchCommand;
+import io.weft.examples.bench.driver.DriverBenchCommand;
 import io.weft.examples.bench.feed.FeedBenchCommand;
 import io.weft.examples.bench.shuffle.ShuffleBenchCommand;
 import io.weft.examples.bench.transfer.TransferBenchCommand;
@@ -62,6 +63,7 @@ public final class Weft {
       subcommands = {
         ShuffleBenchCommand.class,
         CollectivesBenchCommand.class,
+        DriverBenchCommand.class,
         FeedBenchCommand.class,
         TransferBenchCommand.class
       })

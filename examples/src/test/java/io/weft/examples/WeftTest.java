@@ -36,6 +36,7 @@ class WeftTest {
     assertThat(run("bench", "collectives", "--help")).isZero();
     assertThat(run("bench", "transfer", "--help")).isZero();
     assertThat(run("bench", "feed", "--help")).isZero();
+    assertThat(run("bench", "driver", "--help")).isZero();
     assertThat(run("train", "--help")).isZero();
     assertThat(run("doctor", "--help")).isZero();
     assertThat(out.toString())
@@ -48,6 +49,7 @@ class WeftTest {
             "--ranks",
             "--folder",
             "--tensors",
+            "--executors",
             "--epochs");
   }
 
@@ -79,7 +81,7 @@ class WeftTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"train", "bench feed", "bench shuffle", "bench transfer", "bench collectives"})
+  @CsvSource({"train", "bench feed", "bench shuffle", "bench transfer", "bench collectives", "bench driver"})
   void anUnwritableReportFolderIsAnErrorBeforeTheMeasurement(String command) {
     List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));
     args.addAll(List.of("--out", "pom.xml"));

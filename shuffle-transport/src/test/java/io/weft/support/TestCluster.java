@@ -20,9 +20,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.apache.spark.SecurityManager;
@@ -189,12 +191,10 @@ public final class TestCluster implements AutoCloseable {
     return local;
   }
 
-  private PeerAddress lookup(String executorId) throws IOException {
-    PeerAddress address = addresses.get(executorId);
-    if (address == null) {
-      throw new IOException("no executor " + executorId + " is registered");
-    }
-    return address;
+  private Map<String, PeerAddress> lookup(Set<String> executorIds) {
+    Map<String, PeerAddress> found = new HashMap<>(addresses);
+    found.keySet().retainAll(executorIds);
+    return found;
   }
 
   /** Waits until an exchange holds no memory. */

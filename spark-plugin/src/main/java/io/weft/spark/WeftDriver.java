@@ -10,6 +10,7 @@ import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.DriverGarbageCollector;
 import io.weft.spark.driver.DriverState;
+import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import io.weft.spark.driver.EndedOutputsListener;
 import io.weft.spark.driver.FailedStartMonitor;
 import io.weft.spark.driver.SettingsWarnings;
@@ -41,7 +42,8 @@ import org.slf4j.LoggerFactory;
  * The driver side of the plugin. It decides whether Weft serves the application, configures Spark
  * for it, and answers executors.
  *
- * <p>{@link #receive} is called on several of Spark's message threads at the same time.
+ * <p>{@link #receive} is called on the one thread that Spark has for messages to all plugins. It must
+ * not block.
  */
 final class WeftDriver implements DriverPlugin {
   private static final Logger LOG = LoggerFactory.getLogger(WeftDriver.class);
@@ -64,12 +66,17 @@ final class WeftDriver implements DriverPlugin {
         RapidsRole.isAskedFor(conf) ? RapidsRole.decide(conf) : Activation.decide(conf);
     state = new DriverState(activation, conf);
     answers =
-        new DriverAnswers(state, stages, new TransferRendezvous(cliques, losses), garbage::collect);
+        new DriverAnswers(
+            state,
+            stages,
+            new TransferRendezvous(cliques, losses),
+            WeftSettings.DRIVER_COLLECT.get(conf) ? garbage::collect : executor -> {});
     if (activation.runs()) {
       SpillMemory.check(conf);
       setUp(conf, activation);
       SettingsWarnings.on(conf).forEach(LOG::warn);
       context.addSparkListener(new FailedStartMonitor(state, conf, () -> context.stop(1)));
+      context.addSparkListener(new ExecutorEndListener(state));
       context.addSparkListener(new ShuffleFailureListener(DriverState::shuffleFailed));
       if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
         context.addSparkListener(new EndedOutputsListener());

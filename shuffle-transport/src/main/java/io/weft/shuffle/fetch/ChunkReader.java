@@ -6,11 +6,14 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.PeerIndex;
 import io.weft.shuffle.store.ShuffleHold;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -100,6 +103,8 @@ public final class ChunkReader implements AutoCloseable {
    *
    * @return false if all blocks have been delivered
    * @throws BlockFetchException if a block is missing, its peer failed or the timeout passed
+   * @throws UncheckedIOException if the addresses of peers are not known in time, or there is no
+   *     memory to receive their blocks
    * @throws FetchInterruptedException if the thread is interrupted while it waits
    * @throws IllegalStateException if the reader or its exchange is closed
    */
@@ -271,6 +276,7 @@ public final class ChunkReader implements AutoCloseable {
     }
 
     void addAll(List<BlockRequest> requests) throws BlockFetchException {
+      Map<String, PeerAddress> peers = findPeers(requests);
       Source source = null;
       Route route = null;
       for (BlockRequest request : requests) {
@@ -280,7 +286,7 @@ public final class ChunkReader implements AutoCloseable {
           route = routes.get(source);
         }
         if (route == null) {
-          route = findRoute(request);
+          route = findRoute(request, peers.get(request.executorId()));
           routes.put(source, route);
         }
         if (route.hold() != null) {
@@ -303,28 +309,49 @@ public final class ChunkReader implements AutoCloseable {
       addRemote(request, peer);
     }
 
-    private Route findRoute(BlockRequest request) throws BlockFetchException {
+    /**
+     * Looks up all other executors together. If that fails, the executors and their blocks may be
+     * good, so no fetch failure is reported.
+     */
+    private Map<String, PeerAddress> findPeers(List<BlockRequest> requests) {
+      Set<String> others = new HashSet<>();
+      requests.forEach(request -> others.add(request.executorId()));
+      others.remove(readers.executorId());
+      try {
+        return readers.peers().find(others);
+      } catch (IOException e) {
+        if (FetchFailures.isInterrupt(e)) {
+          throw readers.failures().interrupted("the addresses of executors");
+        }
+        throw new UncheckedIOException(e.getMessage(), e);
+      }
+    }
+
+    /** The peer is null for this executor, and for one that has ended. */
+    private Route findRoute(BlockRequest request, PeerAddress peer) throws BlockFetchException {
       int shuffleId = request.key().shuffleId();
       if (request.executorId().equals(readers.executorId())) {
         return new Route(keep(readers.holdOwn(shuffleId)), null);
       }
-      PeerAddress peer = null;
+      FetchFailures failures = readers.failures();
+      if (peer == null) {
+        IOException ended = new IOException("the executor has ended");
+        throw failures.failure(
+            request, request.startPartition(), null, ReadPath.UNKNOWN, ended);
+      }
       try {
-        peer = readers.peers().find(request.executorId());
         Optional<PeerIndex> onHost = readers.onHost(peer);
         return new Route(onHost.isEmpty() ? null : keep(onHost.get().hold(shuffleId)), peer);
       } catch (IOException e) {
-        FetchFailures failures = readers.failures();
         if (FetchFailures.isInterrupt(e)) {
           throw failures.interrupted("shuffle " + shuffleId);
         }
-        if (peer != null && readers.mayFetchInstead()) {
+        if (readers.mayFetchInstead()) {
           // Without a lease, for example because the peer's folder was deleted.
           readers.fetchesInstead(peer, e);
           return new Route(null, peer);
         }
-        ReadPath path = peer == null ? ReadPath.UNKNOWN : ReadPath.SAME_HOST;
-        throw failures.failure(request, request.startPartition(), peer, path, e);
+        throw failures.failure(request, request.startPartition(), peer, ReadPath.SAME_HOST, e);
       }
     }
 

@@ -16,8 +16,10 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.StreamCallback;
@@ -25,14 +27,21 @@ import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportClientFactory;
 
 /**
- * Connections to the block servers of peers. Connecting and authenticating block, so they run on
- * threads named {@code weft-connect-<n>}. A reader that waits for a connection can therefore time
- * out. Thread-safe.
+ * Connections to the block servers of peers. Connecting and authenticating block, so they run on at
+ * most {@link #MAX_CONNECTING} threads named {@code weft-connect-<n>}, which end when they are idle.
+ * A reader that waits for a connection can therefore time out. Thread-safe.
  */
 public final class BlockClient implements PeerConnections, AutoCloseable {
+  /**
+   * Maximum connections that are made at the same time. A dead host keeps a thread until the connect
+   * timeout, so a failed rack must not delay the connections to living executors.
+   */
+  static final int MAX_CONNECTING = 64;
+
+  private static final int IDLE_SECONDS = 10;
+
   private final TransportClientFactory factory;
-  private final ExecutorService connectors =
-      Executors.newCachedThreadPool(new DaemonThreads("weft-connect-"));
+  private final ExecutorService connectors = connectors();
   private final int connectionsPerPeer;
   private final AtomicInteger nextSlot = new AtomicInteger();
   private final ConcurrentHashMap<Slot, CompletableFuture<PeerConnection>> connections =
@@ -46,6 +55,19 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   public BlockClient(SparkTransport transport) {
     this.factory = transport.createClientFactory();
     this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
+  }
+
+  private static ExecutorService connectors() {
+    ThreadPoolExecutor threads =
+        new ThreadPoolExecutor(
+            MAX_CONNECTING,
+            MAX_CONNECTING,
+            IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            new DaemonThreads("weft-connect-"));
+    threads.allowCoreThreadTimeOut(true);
+    return threads;
   }
 
   @Override
@@ -67,6 +89,8 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
     if (!mine) {
       return connect(slot);
     }
+    // Connections of ended executors are never asked for again.
+    connections.values().removeIf(each -> !isUsable(each));
     startConnecting(slot.peer(), fresh);
     return fresh;
   }
@@ -88,8 +112,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
     try {
       PeerConnection connected =
           new SparkConnection(factory.createClient(peer.host(), peer.port(), false));
-      connection.complete(connected);
-      if (closed) {
+      if (!connection.complete(connected) || closed) {
         connected.abort();
       }
     } catch (InterruptedException e) {
@@ -105,6 +128,9 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   public void close() {
     closed = true;
     connectors.shutdownNow();
+    // Attempts that have not begun never end by themselves.
+    IOException cause = new IOException("the exchange is closed");
+    connections.values().forEach(each -> each.completeExceptionally(cause));
     factory.close();
   }
 

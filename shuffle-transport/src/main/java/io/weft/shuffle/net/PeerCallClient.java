@@ -6,6 +6,8 @@ import io.weft.shuffle.peer.PeerAddress.KnownPeers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,15 @@ public final class PeerCallClient {
     this.peers = peers;
     this.connections = connections;
     this.timeout = timeout;
+  }
+
+  /**
+   * Looks up executors in one request, so that calls need none.
+   *
+   * @throws IOException if the directory does not answer in time; says nothing about the executors
+   */
+  public void prepare(Set<String> executorIds) throws IOException {
+    Map<String, PeerAddress> unused = peers.find(executorIds);
   }
 
   /**

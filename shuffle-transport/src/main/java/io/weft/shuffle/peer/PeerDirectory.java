@@ -1,19 +1,23 @@
 package io.weft.shuffle.peer;
 
 import java.io.IOException;
+import java.util.Map;
+import java.util.Set;
 
 /**
- * Finds the address that an executor announced. The exchange caches addresses and asks again if a
- * peer cannot be reached, so implementations need no cache. Called on task threads without locks.
- * May block. Must support interruption and have its own timeout. Thread-safe.
+ * Finds the addresses that executors announced. The exchange caches addresses, asks for all peers
+ * of a task together, and asks again if a peer cannot be reached, so implementations need no cache.
+ * Called on task threads without locks. May block. Must support interruption and have its own
+ * timeout. Thread-safe.
  */
 public interface PeerDirectory {
   /**
-   * Looks up an executor.
+   * Looks up executors in one request.
    *
-   * @return the last announced address of this id
-   * @throws IOException if the executor is unknown or the directory cannot be reached; the message
-   *     tells which
+   * @param executorIds at least one
+   * @return the last announced addresses, by id. An executor announces itself before it runs tasks,
+   *     so one with map outputs and without an address has ended
+   * @throws IOException if the directory does not answer in time; says nothing about the executors
    */
-  PeerAddress lookup(String executorId) throws IOException;
+  Map<String, PeerAddress> lookup(Set<String> executorIds) throws IOException;
 }

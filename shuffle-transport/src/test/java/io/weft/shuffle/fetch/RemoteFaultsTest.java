@@ -100,7 +100,7 @@ class RemoteFaultsTest {
 
   @Test
   void anUnknownPeer() {
-    assertFails("executor reader cannot read shuffle 1 map 4", "no executor peer is registered");
+    assertFails("executor reader cannot read shuffle 1 map 4", "the executor has ended");
   }
 
   @Test

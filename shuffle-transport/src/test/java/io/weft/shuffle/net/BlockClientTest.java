@@ -1,6 +1,7 @@
 package io.weft.shuffle.net;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.shuffle.peer.PeerAddress;
 import java.io.IOException;
@@ -51,8 +52,12 @@ class BlockClientTest {
     }
 
     PeerAddress address() {
+      return address("deaf");
+    }
+
+    PeerAddress address(String executorId) {
       String host = server.getInetAddress().getHostAddress();
-      return new PeerAddress("deaf", "i", host, server.getLocalPort(), "", "", "", "");
+      return new PeerAddress(executorId, "i", host, server.getLocalPort(), "", "", "", "");
     }
 
     @Override
@@ -80,6 +85,38 @@ class BlockClientTest {
           .withMessageContaining("connecting to executor deaf");
       assertThat(client.connect(deaf.address())).isNotSameAs(first);
     }
+  }
+
+  /** A thread for each executor would be a thousand threads in each of a thousand executors. */
+  @Test
+  void threadsDoNotGrowWithExecutors() throws Exception {
+    TransportConf conf = settings(new SparkConf(false), Duration.ofMinutes(2));
+    List<CompletableFuture<PeerConnection>> attempts = new ArrayList<>();
+    try (SilentServer deaf = new SilentServer();
+        SparkTransport transport = new SparkTransport(conf, security, "", new NoOpRpcHandler());
+        BlockClient client = new BlockClient(transport)) {
+      for (int i = 0; i < 4 * BlockClient.MAX_CONNECTING; i++) {
+        attempts.add(client.connect(deaf.address("deaf-" + i)));
+      }
+      assertThat(connecting()).isBetween(1L, (long) BlockClient.MAX_CONNECTING);
+    }
+    assertThat(attempts)
+        .allSatisfy(
+            attempt ->
+                assertThat(attempt)
+                    .failsWithin(30, TimeUnit.SECONDS)
+                    .withThrowableOfType(ExecutionException.class)
+                    .havingCause()
+                    .isInstanceOf(IOException.class));
+    await()
+        .atMost(Duration.ofSeconds(60))
+        .untilAsserted(() -> assertThat(connecting()).as("threads after close").isZero());
+  }
+
+  private static long connecting() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().startsWith("weft-connect-"))
+        .count();
   }
 
   @Test

@@ -32,6 +32,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
 
@@ -165,9 +166,11 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
             readers,
             new HostPeers("reader", "beef4567", new ExchangeCounters()),
             new KnownPeers(
-                executor ->
-                    new PeerAddress(
-                        executor, "cafe0123", "nowhere", 1, "/nowhere", "", "elsewhere", "test")),
+                executors ->
+                    Map.of(
+                        "owner",
+                        new PeerAddress(
+                            "owner", "cafe0123", "nowhere", 1, "/nowhere", "", "elsewhere", "test"))),
             network,
             readerMemory,
             limits,

@@ -124,8 +124,7 @@ public final class WeftSettings {
               + " and Spark runs the map task again. Requests of all tasks to one executor"
               + " share a connection and are answered in order. Bytes of earlier requests, and"
               + " of requests sent less than this time later, therefore count as progress. This"
-              + " is also the time for which a reader asks the driver for an executor's"
-              + " address, and for which a task waits for private memory"
+              + " is also the time for which a task waits for private memory"
               + " (spark.weft.spill.privateMemory). A number without a unit is seconds.");
 
   /** Bytes of one fetch request. */
@@ -379,6 +378,19 @@ public final class WeftSettings {
           APPLICATION,
           "Whether the Spark UI gets a Weft tab, and executors report to the driver for it.");
 
+  /** Whether the driver collects garbage when an executor's memory is full. */
+  public static final Setting<Boolean> DRIVER_COLLECT =
+      new Setting<>(
+          PREFIX + "driver.collect",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether the driver collects its garbage when an executor's memory is full, because"
+              + " Spark frees a shuffle only after the driver's last reference to it is"
+              + " collected. The pause between two collections is 10 s at first and doubles"
+              + " after each that frees no shuffle. After five of these it stops until a"
+              + " shuffle ends.");
+
   private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(
           ENABLED, ROUTE, FALLBACK_FAILURES, TRANSPORT, NCCL_LIBRARY, NCCL_ALLOW_UNENCRYPTED, PORT);
@@ -409,6 +421,7 @@ public final class WeftSettings {
           TENSORS_CODEC,
           DEBUG_DUMP_STEP,
           DEBUG_DUMP_FOLDER,
+          DRIVER_COLLECT,
           UI_ENABLED);
 
   private static final List<Setting<?>> ALL =

@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Answers the messages of executors on the driver. Never blocks, because it is called on Spark's
- * message threads.
+ * Answers the messages of executors on the driver. Never blocks, because Spark has one thread for
+ * the messages of all executors to all plugins.
  *
  * <p>Thread-safe.
  */
@@ -77,7 +77,7 @@ public final class DriverAnswers {
 
   private Object to(ToDriver message) {
     if (message instanceof Lookup lookup) {
-      return new Found(state.peer(lookup.executorId()));
+      return new Found(state.find(lookup.bootId(), lookup.executorIds()));
     } else if (message instanceof StageCall stage) {
       return stages.answer(stage.call());
     } else if (message instanceof CliqueCall clique) {

@@ -11,7 +11,11 @@ import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.shuffle.Fallbacks;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -23,17 +27,24 @@ import java.util.function.Function;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The driver's state: whether Weft is on, the addresses of executors and their last reports. Lost
- * executors stay in it, because other executors may still read their blocks on their host.
+ * The driver's state: whether Weft is on, the addresses of executors and their last reports. The
+ * state of an executor goes when it ends. Only the addresses of the last {@link #MAX_ENDED} stay,
+ * because running tasks may still read their blocks on their host.
  *
- * <p>Thread-safe.
+ * <p>Thread-safe. Addresses of running executors are read without a lock.
  */
 public final class DriverState {
   private static final Logger LOG = LoggerFactory.getLogger(DriverState.class);
+
+  /** Maximum number of ended executors whose addresses stay. */
+  static final int MAX_ENDED = 1000;
 
   private final Activation activation;
   private final SparkConf conf;
@@ -43,9 +54,35 @@ public final class DriverState {
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
   private final Set<String> loggedPaths = ConcurrentHashMap.newKeySet();
 
+  private final Map<String, Ended> ended = recent();
+
+  /** Remarks that were logged, with their hosts. */
+  private final Map<String, Boolean> loggedRemarks = recent();
+
+  /**
+   * What stays of an ended executor.
+   *
+   * @param address null if it never announced itself
+   * @param greeted whether its plugin ever sent a message
+   */
+  private record Ended(PeerAddress address, boolean greeted) {}
+
   public DriverState(Activation activation, SparkConf conf) {
     this.activation = activation;
     this.conf = conf;
+  }
+
+  /** Creates a map that keeps the last {@link #MAX_ENDED} entries. */
+  private static <V> Map<String, V> recent() {
+    return Collections.synchronizedMap(
+        new LinkedHashMap<>() {
+          private static final long serialVersionUID = 1L;
+
+          @Override
+          protected boolean removeEldestEntry(Map.Entry<String, V> eldest) {
+            return size() > MAX_ENDED;
+          }
+        });
   }
 
   /** Whether Weft is on, and if not, why. */
@@ -58,14 +95,14 @@ public final class DriverState {
     return conf;
   }
 
-  /** The last report of every executor that ever sent one, by executor id. */
+  /** The last reports of running executors, by executor id. */
   public List<ExecutorReport> reports() {
     return reports.values().stream()
         .sorted(Comparator.comparing(ExecutorReport::executorId))
         .toList();
   }
 
-  /** Warnings about executors, by executor id: the host and a sentence. */
+  /** Warnings about running executors, by executor id: the host and a sentence. */
   public Map<String, String> remarks() {
     return new TreeMap<>(remarks);
   }
@@ -118,19 +155,62 @@ public final class DriverState {
     return shuffles.stream().filter(shuffle -> !tracker.containsShuffle(shuffle)).toList();
   }
 
-  void greeted(String executorId) {
-    greeted.add(executorId);
+  /** The shuffles that are registered with Spark. */
+  static Set<Integer> shuffles() {
+    SparkEnv env = SparkEnv.get();
+    if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
+      return Set.of();
+    }
+    Set<Integer> shuffles = new HashSet<>();
+    CollectionConverters.asJava(tracker.shuffleStatuses().keys())
+        .forEach(shuffle -> shuffles.add((Integer) shuffle));
+    return shuffles;
   }
 
-  /** Whether the driver ever received a message of an executor's plugin. */
+  synchronized void greeted(String executorId) {
+    if (!ended.containsKey(executorId)) {
+      greeted.add(executorId);
+    }
+  }
+
+  /** Whether the driver received a message of an executor's plugin. */
   boolean wasGreeted(String executorId) {
-    return greeted.contains(executorId);
+    Ended known = ended.get(executorId);
+    return known != null ? known.greeted() : greeted.contains(executorId);
   }
 
   void announced(PeerAddress address) {
-    peers.put(address.executorId(), address);
+    if (!add(address)) {
+      return;
+    }
     AnnouncedFolders.add(address.bootId(), Path.of(address.folder()), address.token());
     LOG.info("Weft serves {}, {}", address, address.gpu());
+    logPaths(address);
+  }
+
+  /** Returns false if the executor has ended already. */
+  private synchronized boolean add(PeerAddress address) {
+    if (ended.containsKey(address.executorId())) {
+      return false;
+    }
+    peers.put(address.executorId(), address);
+    return true;
+  }
+
+  /** Drops the state of an executor. Does nothing if it has ended before. */
+  private synchronized void ended(String executorId) {
+    if (!ended.containsKey(executorId)) {
+      ended.put(executorId, new Ended(peers.remove(executorId), greeted.remove(executorId)));
+      reports.remove(executorId);
+      remarks.remove(executorId);
+    }
+  }
+
+  /** Logs new paths, as long as there are few enough executors for the tab to show them. */
+  private void logPaths(PeerAddress address) {
+    if (peers.size() > PathGroup.MAX_EXECUTORS) {
+      return;
+    }
     PathRules rules = PathSettings.rules(conf);
     for (PeerAddress other : peers.values()) {
       if (!other.executorId().equals(address.executorId())) {
@@ -146,7 +226,7 @@ public final class DriverState {
     }
   }
 
-  /** Returns the paths between all executors that ever announced themselves, with reasons. */
+  /** Returns the paths between all running executors, with reasons. */
   List<PathGroup> paths() {
     List<PeerAddress> executors =
         peers.values().stream().sorted(Comparator.comparing(PeerAddress::executorId)).toList();
@@ -155,27 +235,59 @@ public final class DriverState {
 
   /** Records a warning about an executor. Each warning is logged once per host. */
   void remarked(PeerAddress address, String remark) {
-    if (remark != null) {
-      boolean isNew = !remarks.containsValue(address.host() + ": " + remark);
-      remarks.put(address.executorId(), address.host() + ": " + remark);
-      if (isNew) {
-        LOG.warn("Executor {} on {}: {}", address.executorId(), address.host(), remark);
-      }
+    if (remark == null) {
+      return;
+    }
+    String text = address.host() + ": " + remark;
+    addRemark(address.executorId(), text);
+    if (loggedRemarks.put(text, true) == null) {
+      LOG.warn("Executor {} on {}: {}", address.executorId(), address.host(), remark);
     }
   }
 
-  /** Returns the address of an executor, or null if it has not announced itself. */
-  PeerAddress peer(String executorId) {
-    return peers.get(executorId);
+  private synchronized void addRemark(String executorId, String text) {
+    if (peers.containsKey(executorId)) {
+      remarks.put(executorId, text);
+    }
   }
 
-  /** Number of executors that ever announced themselves. */
+  /**
+   * Returns the address of an executor, or null if it has not announced itself or ended long ago.
+   */
+  PeerAddress peer(String executorId) {
+    PeerAddress running = peers.get(executorId);
+    if (running != null) {
+      return running;
+    }
+    Ended known = ended.get(executorId);
+    return known == null ? null : known.address();
+  }
+
+  /**
+   * Returns the known addresses of executors, as an executor on a kernel needs them.
+   *
+   * @param bootId of the kernel
+   */
+  List<PeerAddress> find(String bootId, List<String> executorIds) {
+    List<PeerAddress> found = new ArrayList<>(executorIds.size());
+    for (String id : executorIds) {
+      PeerAddress address = peer(id);
+      if (address != null) {
+        found.add(address.bootId().equals(bootId) ? address : address.withoutFolder());
+      }
+    }
+    return found;
+  }
+
+  /** Number of running executors that announced themselves. */
   public int peers() {
     return peers.size();
   }
 
-  void reported(ExecutorReport report) {
-    reports.put(report.executorId(), report);
+  synchronized void reported(ExecutorReport report) {
+    if (!ended.containsKey(report.executorId())) {
+      reports.put(report.executorId(), report);
+    }
   }
 
   public void registerMetrics(MetricRegistry registry) {
@@ -186,5 +298,23 @@ public final class DriverState {
     registry.register(
         "shufflesLeftToSpark",
         (Gauge<Long>) () -> fallbacks().values().stream().mapToLong(Long::longValue).sum());
+  }
+
+  /**
+   * Drops the state of executors that Spark removes. Called on Spark's listener thread, after {@link
+   * FailedStartMonitor}, which needs that state.
+   */
+  public static final class ExecutorEndListener extends SparkListener {
+    private final DriverState state;
+
+    /** Creates a listener that changes this state. */
+    public ExecutorEndListener(DriverState state) {
+      this.state = state;
+    }
+
+    @Override
+    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+      state.ended(removed.executorId());
+    }
   }
 }

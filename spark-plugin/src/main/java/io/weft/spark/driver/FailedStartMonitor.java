@@ -32,7 +32,6 @@ public final class FailedStartMonitor extends SparkListener {
   private final int limit;
   private final Set<String> inARow = new HashSet<>();
   private boolean hinted;
-  private final Set<String> ended = new HashSet<>();
 
   /**
    * Listens for an application.
@@ -47,15 +46,11 @@ public final class FailedStartMonitor extends SparkListener {
 
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-    if (state.peer(removed.executorId()) != null) {
-      ended.add(removed.executorId());
-      return;
-    }
-    if (removed.reason().startsWith(KILLED)) {
+    if (state.peer(removed.executorId()) != null || removed.reason().startsWith(KILLED)) {
       return; // Dynamic allocation removed an idle executor. This is not an error.
     }
     hint(removed);
-    if (state.peers() > ended.size()) {
+    if (state.peers() > 0) {
       // Other executors work, so the application continues.
       inARow.clear();
       return;

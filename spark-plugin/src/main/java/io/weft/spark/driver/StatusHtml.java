@@ -89,12 +89,9 @@ final class StatusHtml {
             paths.stream().map(StatusHtml::path));
   }
 
-  /**
-   * Returns the title of the table of paths. It includes ended executors, because their blocks may
-   * still be read.
-   */
+  /** Returns the title of the table of paths. */
   static String pathsTitle(int executors) {
-    String title = "Between executors, including ended ones";
+    String title = "Between executors";
     return executors > PathGroup.MAX_EXECUTORS
         ? "%s (%d of %d)".formatted(title, PathGroup.MAX_EXECUTORS, executors)
         : title;

@@ -300,6 +300,7 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
                 loaded.close();
                 ended.taskMetrics().mergeShuffleReadMetrics();
               });
+      blocks.lookUpExecutors(context);
       for (Map.Entry<String, List<Wanted>> owner : byOwner(blocks).entrySet()) {
         fetch(device, shard, owner.getKey(), owner.getValue(), blocks);
       }

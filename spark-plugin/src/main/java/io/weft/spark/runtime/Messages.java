@@ -1,5 +1,6 @@
 package io.weft.spark.runtime;
 
+import io.weft.shuffle.peer.AddressList;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
@@ -7,6 +8,8 @@ import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
 import io.weft.spark.runtime.WeftMetrics.ExecutorStatistics;
 import io.weft.spark.runtime.WeftMetrics.Metric;
+import java.io.IOException;
+import java.io.InvalidObjectException;
 import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
@@ -46,13 +49,21 @@ public final class Messages {
    */
   public record Announce(PeerAddress address, String remark) implements ToDriver {}
 
-  /** Asks for the address of an executor. Answered by a {@link Found}. */
-  public record Lookup(String executorId) implements ToDriver {}
+  /**
+   * Asks for the addresses of executors. Answered by a {@link Found}.
+   *
+   * @param bootId of the sender's kernel
+   */
+  public record Lookup(String bootId, List<String> executorIds) implements ToDriver {
+    public Lookup {
+      executorIds = List.copyOf(executorIds);
+    }
+  }
 
   /** Sent when an executor's arena is full, perhaps of shuffles that are no longer needed. */
   public record MemoryPressure(String executorId) implements ToDriver {}
 
-  /** Sent periodically for the UI. */
+  /** Sent for the UI after changes. */
   public record Report(ExecutorReport report) implements ToDriver {}
 
   /**
@@ -127,11 +138,32 @@ public final class Messages {
   }
 
   /**
-   * The answer to a lookup.
+   * The answer to a lookup. It is sent as an {@link AddressList}, because a thousand addresses as
+   * Java objects would take ten times the bytes and time.
    *
-   * @param address null if the executor has not announced itself
+   * @param addresses without executors that have ended or not announced themselves. Addresses on
+   *     other kernels than the sender's are {@link PeerAddress#withoutFolder}
    */
-  public record Found(PeerAddress address) implements Serializable {}
+  public record Found(List<PeerAddress> addresses) implements Serializable {
+    public Found {
+      addresses = List.copyOf(addresses);
+    }
+
+    private Object writeReplace() {
+      return new EncodedAddresses(AddressList.encode(addresses));
+    }
+
+    /** How addresses are sent. */
+    private record EncodedAddresses(byte[] bytes) implements Serializable {
+      private Object readResolve() throws InvalidObjectException {
+        try {
+          return new Found(AddressList.decode(bytes));
+        } catch (IOException e) {
+          throw (InvalidObjectException) new InvalidObjectException(e.getMessage()).initCause(e);
+        }
+      }
+    }
+  }
 
   /** The message for an executor with another version of Weft than the driver. */
   public static final class VersionMismatch {
@@ -150,7 +182,7 @@ public final class Messages {
    *
    * @param executorId Spark's executor id
    * @param host where it runs
-   * @param values values by metric name
+   * @param values values by metric name, without zeros
    */
   public record ExecutorReport(String executorId, String host, Map<String, Long> values)
       implements Serializable {
@@ -158,7 +190,10 @@ public final class Messages {
     static ExecutorReport of(String executorId, String host, ExecutorStatistics statistics) {
       Map<String, Long> values = new HashMap<>();
       for (Metric metric : WeftMetrics.all()) {
-        values.put(metric.name(), metric.read(statistics));
+        long value = metric.read(statistics);
+        if (value != 0) {
+          values.put(metric.name(), value);
+        }
       }
       return new ExecutorReport(executorId, host, values);
     }

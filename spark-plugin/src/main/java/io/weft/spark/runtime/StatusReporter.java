@@ -5,49 +5,63 @@ import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.runtime.WeftMetrics.ExecutorStatistics;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.api.plugin.PluginContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends this executor's metrics to the driver for the UI whenever they change.
+ * Sends this executor's metrics to the driver for the UI. It reads them every two seconds. It sends
+ * them when they have changed and are then the same twice, or after {@link #MAX_AGE} if they keep
+ * changing: one thread of the driver receives the reports of all executors.
  *
  * <p>It has one daemon thread, which {@link #close()} ends; none if the UI is off.
  */
 final class StatusReporter implements AutoCloseable {
+  /** The time between two reports while metrics keep changing. */
+  static final Duration MAX_AGE = Duration.ofSeconds(10);
+
   private static final Logger LOG = LoggerFactory.getLogger(StatusReporter.class);
   private static final long PERIOD_MILLIS = 2000;
 
   private final PluginContext context;
-  private final String host;
-  private final Supplier<ExecutorStatistics> statistics;
-  private final ScheduledExecutorService thread;
-  private ExecutorReport last;
+  private final Supplier<ExecutorReport> reports;
+  private final LongSupplier clock;
+  private final ScheduledExecutorService thread =
+      Executors.newSingleThreadScheduledExecutor(StatusReporter::newThread);
+  private ExecutorReport read;
+  private ExecutorReport sent;
+  private long sentNanos;
 
-  private StatusReporter(
-      PluginContext context,
-      String host,
-      Supplier<ExecutorStatistics> statistics,
-      ScheduledExecutorService thread) {
+  /**
+   * Creates a reporter that does not run yet.
+   *
+   * @param reports reads the metrics
+   * @param clock nanoseconds, as of {@code System.nanoTime}
+   */
+  StatusReporter(PluginContext context, Supplier<ExecutorReport> reports, LongSupplier clock) {
     this.context = context;
-    this.host = host;
-    this.statistics = statistics;
-    this.thread = thread;
+    this.reports = reports;
+    this.clock = clock;
   }
 
   /** Starts to report, unless the UI is off. */
   static StatusReporter start(
       PluginContext context, String host, Supplier<ExecutorStatistics> statistics) {
-    ScheduledExecutorService thread =
-        Executors.newSingleThreadScheduledExecutor(StatusReporter::newThread);
-    StatusReporter reporter = new StatusReporter(context, host, statistics, thread);
+    StatusReporter reporter =
+        new StatusReporter(
+            context,
+            () -> ExecutorReport.of(context.executorID(), host, statistics.get()),
+            System::nanoTime);
     if (wanted(context)) {
       var unused =
-          thread.scheduleWithFixedDelay(reporter::report, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+          reporter.thread.scheduleWithFixedDelay(
+              reporter::report, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
     }
     return reporter;
   }
@@ -63,16 +77,24 @@ final class StatusReporter implements AutoCloseable {
     return thread;
   }
 
-  private void report() {
+  /** Reads the metrics once. Called by one thread at a time. */
+  void report() {
     try {
-      ExecutorReport now = ExecutorReport.of(context.executorID(), host, statistics.get());
-      if (!now.equals(last)) {
+      ExecutorReport now = reports.get();
+      boolean same = now.equals(read);
+      read = now;
+      if (sent == null || (!now.equals(sent) && (same || isOld()))) {
         context.send(MessageCodec.encode(new Report(now)));
-        last = now;
+        sent = now;
+        sentNanos = clock.getAsLong();
       }
     } catch (IOException | RuntimeException e) {
       LOG.debug("The report did not reach the driver; the next one may", e);
     }
+  }
+
+  private boolean isOld() {
+    return clock.getAsLong() - sentNanos >= MAX_AGE.toNanos();
   }
 
   @Override

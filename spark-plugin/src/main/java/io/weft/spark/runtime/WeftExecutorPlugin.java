@@ -46,7 +46,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -83,7 +83,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     }
     ExecutorOptions options = new ExecutorOptions(SparkEnv.get(), context);
     greet(context, options.host(), fromDriver.get(Activation.VERSION));
-    DriverPeers peers = new DriverPeers(context, WeftSettings.FETCH_TIMEOUT.get(context.conf()));
+    DriverPeers peers = DriverPeers.of(context);
     try {
       exchange =
           ExecutorExchange.open(options.build(fromDriver.get(Activation.APPLICATION_KEY)), peers);
@@ -131,7 +131,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
 
   private void begin(PluginContext context, ExecutorOptions options, DriverPeers peers) {
     PeerAddress own = announce(context);
-    PressureReport report = new PressureReport(context);
+    PressureReport report = new PressureReport(context, System::nanoTime);
     exchange.onPressure(report);
     exchange.onIdle(report);
     exchange.arena().waiters().check(WeftExecutorPlugin::stopIfKilled);
@@ -309,24 +309,51 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
    * it frees unused shuffles. The driver frees them later, if it can. The current allocation does
    * not wait for it.
    *
-   * <p>Thread-safe. It never blocks, and reports at most once every few seconds.
+   * <p>Thread-safe. It never blocks. While memory stays full, the pause between two reports
+   * doubles.
    */
   static final class PressureReport implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(PressureReport.class);
-    private static final long PAUSE_NANOS = Duration.ofSeconds(5).toNanos();
+    private static final long FIRST_PAUSE_NANOS = Duration.ofSeconds(5).toNanos();
+    private static final long LAST_PAUSE_NANOS = Duration.ofMinutes(5).toNanos();
+    private static final long QUIET_NANOS = Duration.ofMinutes(1).toNanos();
 
     private final PluginContext context;
-    private final AtomicLong nextNanos = new AtomicLong(System.nanoTime());
+    private final LongSupplier clock;
+    private long pauseNanos = FIRST_PAUSE_NANOS;
+    private long reportedNanos;
+    private long calledNanos;
 
-    PressureReport(PluginContext context) {
+    /**
+     * Creates a report.
+     *
+     * @param clock nanoseconds, as of {@code System.nanoTime}
+     */
+    PressureReport(PluginContext context, LongSupplier clock) {
       this.context = context;
+      this.clock = clock;
+      this.calledNanos = clock.getAsLong() - QUIET_NANOS;
+      this.reportedNanos = calledNanos;
+    }
+
+    /** Whether a report is due. After a minute without pressure, the first pause applies again. */
+    private synchronized boolean isDue() {
+      long now = clock.getAsLong();
+      if (now - calledNanos >= QUIET_NANOS) {
+        pauseNanos = FIRST_PAUSE_NANOS;
+      }
+      calledNanos = now;
+      if (now - reportedNanos < pauseNanos) {
+        return false;
+      }
+      reportedNanos = now;
+      pauseNanos = Math.min(2 * pauseNanos, LAST_PAUSE_NANOS);
+      return true;
     }
 
     @Override
     public void run() {
-      long next = nextNanos.get();
-      long now = System.nanoTime();
-      if (now - next < 0 || !nextNanos.compareAndSet(next, now + PAUSE_NANOS)) {
+      if (!isDue()) {
         return;
       }
       try {

@@ -1,15 +1,24 @@
 package io.weft.spark.shuffle;
 
+import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.FetchListener;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.runtime.WeftExecutor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
+import java.util.Set;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.storage.BlockId;
@@ -48,10 +57,11 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
                     range.endMapIndex(),
                     range.startPartition(),
                     range.endPartition());
+    var executors = new ArrayList<>(CollectionConverters.asJava(byExecutor.toSeq()));
+    range.shuffle(executors);
     List<BlockRequest> requests = new ArrayList<>();
     Map<String, BlockManagerId> locations = new HashMap<>();
-    while (byExecutor.hasNext()) {
-      var executor = byExecutor.next();
+    for (var executor : executors) {
       locations.put(executor._1().executorId(), executor._1());
       collect(executor._1().executorId(), executor._2(), range, requests);
     }
@@ -91,6 +101,24 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
   }
 
   /**
+   * Looks up the executors of all blocks in one request, before the first call to one of them. If
+   * that fails, the executors and their blocks may be good, so no fetch failure is reported.
+   *
+   * @throws UncheckedIOException if the driver does not answer in time
+   */
+  public void lookUpExecutors(TaskContext context) {
+    ExecutorExchange exchange = WeftExecutor.exchange();
+    Set<String> others = new HashSet<>(locations.keySet());
+    others.remove(exchange.address().executorId());
+    try {
+      exchange.calls().prepare(others);
+    } catch (IOException e) {
+      context.killTaskIfInterrupted();
+      throw new UncheckedIOException(e.getMessage(), e);
+    }
+  }
+
+  /**
    * Creates Spark's fetch failure for a block that cannot be read, so that Spark runs the map task
    * again. Creating the exception marks the running task as failed, so create it only to throw it.
    */
@@ -121,7 +149,19 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
    * @param endPartition one past the last
    */
   public record ReadRange(
-      int shuffleId, int startMapIndex, int endMapIndex, int startPartition, int endPartition) {}
+      int shuffleId, int startMapIndex, int endMapIndex, int startPartition, int endPartition) {
+    /** An odd number with well mixed bits, because Java's generator begins alike for like seeds. */
+    private static final long MIX = 0x9E3779B97F4A7C15L;
+
+    /**
+     * Puts executors into this reader's order. Spark lists them in the same order for all readers.
+     * Without this, all readers would send their first requests to the same executor.
+     */
+    void shuffle(List<?> executors) {
+      long reader = 31 * (31L * shuffleId + startMapIndex) + startPartition;
+      Collections.shuffle(executors, new Random(reader * MIX));
+    }
+  }
 
   /**
    * Reports a chunk reader's work to Spark's task metrics. Blocks of other executors on this host

@@ -115,6 +115,7 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
      * missing.
      */
     static DeviceBlocks of(ShuffleBlocks blocks, TaskContext context) {
+      blocks.lookUpExecutors(context);
       ExecutorGpu gpu = ExecutorGpu.current();
       return of(
           blocks,

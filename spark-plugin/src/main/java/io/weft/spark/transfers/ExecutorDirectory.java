@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -68,7 +69,10 @@ final class ExecutorDirectory implements TransferMembership {
   private PeerAddress address(String executorId) throws IOException {
     PeerAddress address = known.get(executorId);
     if (address == null) {
-      address = peers.lookup(executorId);
+      address = peers.lookup(Set.of(executorId)).get(executorId);
+      if (address == null) {
+        throw new IOException("executor " + executorId + " has ended: it has no address");
+      }
       known.put(executorId, address);
     }
     return address;

@@ -15,6 +15,7 @@ import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
+import io.weft.spark.runtime.MessageCodec;
 import io.weft.spark.runtime.Messages.Announce;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
@@ -66,11 +67,23 @@ class DriverAnswersTest {
   void anAnnouncedExecutorIsFound() {
     PeerAddress address =
         new PeerAddress("1", "00c0ffee", "host", 1, "/folder", "token", "boot", "1");
-    assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(null));
+    assertThat(answers.to(new Lookup("boot", List.of("1")))).isEqualTo(new Found(List.of()));
     String remark = "Blocks go to Spark's local folders because /dev/shm does not exist";
     assertThat(answers.to(new Announce(address, remark))).isEqualTo(Verdict.WELCOME);
     assertThat(state.remarks()).isEqualTo(Map.of("1", "host: " + remark));
-    assertThat(answers.to(new Lookup("1"))).isEqualTo(new Found(address));
+    assertThat(answers.to(new Lookup("boot", List.of("2", "1"))))
+        .isEqualTo(new Found(List.of(address)));
+  }
+
+  /** The token of a folder is a secret, and a thousand folders are many bytes. */
+  @Test
+  void anotherKernelLearnsNoFolder() {
+    PeerAddress address =
+        new PeerAddress("1", "00c0ffee", "host", 1, "/folder", "token", "boot", "1");
+    assertThat(answers.to(new Announce(address, null))).isEqualTo(Verdict.WELCOME);
+    Object answer = answers.to(new Lookup("another", List.of("1")));
+    assertThat(answer).isEqualTo(new Found(List.of(address.withoutFolder())));
+    assertThat(MessageCodec.decode(MessageCodec.encode((Found) answer))).isEqualTo(answer);
   }
 
   @Test

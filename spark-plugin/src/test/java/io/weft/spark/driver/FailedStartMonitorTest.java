@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.config.Activation;
+import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -36,7 +37,7 @@ class FailedStartMonitorTest {
     state.announced(new PeerAddress("3", "i", "host", 1, "/folder", "token", "boot", "0.1.0"));
     remove(listener, "4", "5", "6", "7");
     assertThat(stops).hasValue(0);
-    remove(listener, "3", "8", "9");
+    remove(listener, "3", "3", "8", "9");
     assertThat(stops).hasValue(0);
     remove(listener, "10");
     assertThat(stopped.await(30, TimeUnit.SECONDS)).isTrue();
@@ -72,9 +73,11 @@ class FailedStartMonitorTest {
         });
   }
 
-  private static void remove(FailedStartMonitor listener, String... executors) {
+  private void remove(FailedStartMonitor listener, String... executors) {
     for (String executor : executors) {
-      listener.onExecutorRemoved(new SparkListenerExecutorRemoved(0, executor, "gone"));
+      var removed = new SparkListenerExecutorRemoved(0, executor, "gone");
+      listener.onExecutorRemoved(removed);
+      new ExecutorEndListener(state).onExecutorRemoved(removed);
     }
   }
 }

@@ -8,6 +8,9 @@ import io.weft.spark.runtime.Messages.Found;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -17,37 +20,28 @@ class DriverPeersTest {
       new PeerAddress("7", "00c0ffee", "host", 1, "/folder", "token", "boot", "1");
 
   @Test
-  void findsAnExecutor() throws IOException {
-    assertThat(peers(() -> new Found(SEVEN), Duration.ofMinutes(1)).lookup("7")).isEqualTo(SEVEN);
+  void findsExecutorsThatHaveNotEnded() throws IOException {
+    DriverPeers peers = peers(() -> new Found(List.of(SEVEN)), Duration.ofMinutes(1));
+    assertThat(peers.lookup(Set.of("7", "8"))).isEqualTo(Map.of("7", SEVEN));
   }
 
   @Test
-  void retriesIfTheDriverDoesNotKnowYetOrFails() throws IOException {
+  void asksABusyDriverAgain() throws IOException {
     AtomicInteger asked = new AtomicInteger();
     DriverPeers peers =
         peers(
             () ->
                 switch (asked.incrementAndGet()) {
-                  case 1 -> new Found(null);
-                  case 2 -> throw new IOException("the driver is busy");
-                  default -> new Found(SEVEN);
+                  case 1, 2 -> throw new IOException("the driver is busy");
+                  default -> new Found(List.of(SEVEN));
                 },
             Duration.ofMinutes(1));
-    assertThat(peers.lookup("7")).isEqualTo(SEVEN);
+    assertThat(peers.lookup(Set.of("7"))).isEqualTo(Map.of("7", SEVEN));
     assertThat(asked).hasValue(3);
   }
 
   @Test
-  void timesOutAndNamesBothSides() {
-    DriverPeers peers = peers(() -> new Found(null), Duration.ofMillis(50));
-    assertThatThrownBy(() -> peers.lookup("7"))
-        .isInstanceOf(IOException.class)
-        .hasMessage(
-            "Executor 3 asked the driver where executor 7 is, and got no address for 50 ms");
-  }
-
-  @Test
-  void saysWhyTheDriverDidNotAnswer() {
+  void timesOutAndSaysWhoAskedWhomForWhat() {
     IOException cause = new IOException("no route");
     DriverPeers peers =
         peers(
@@ -55,21 +49,30 @@ class DriverPeersTest {
               throw cause;
             },
             Duration.ofMillis(50));
-    assertThatThrownBy(() -> peers.lookup("7"))
-        .hasMessageContaining("no answer")
+    assertThatThrownBy(() -> peers.lookup(Set.of("1", "2", "4", "5", "7")))
+        .isInstanceOf(IOException.class)
+        .hasMessageStartingWith(
+            "Executor 3 asked the driver for the addresses of executors 1, 2, 4 and 2 others and"
+                + " got no answer for 50 ms")
+        .hasMessageContaining("no route")
         .cause()
         .isSameAs(cause);
   }
 
   @Test
   void endsWhenInterrupted() {
-    DriverPeers peers = peers(() -> new Found(null), Duration.ofHours(1));
+    DriverPeers peers =
+        peers(
+            () -> {
+              throw new IOException("the driver is busy");
+            },
+            Duration.ofHours(1));
     Thread.currentThread().interrupt();
-    assertThatThrownBy(() -> peers.lookup("7")).isInstanceOf(InterruptedIOException.class);
+    assertThatThrownBy(() -> peers.lookup(Set.of("7"))).isInstanceOf(InterruptedIOException.class);
     assertThat(Thread.interrupted()).isTrue();
   }
 
   private static DriverPeers peers(Callable<Object> answer, Duration timeout) {
-    return new DriverPeers(new FakeContext(answer), timeout);
+    return new DriverPeers(new FakeContext(answer), "boot", timeout);
   }
 }

@@ -1,6 +1,7 @@
 package io.weft.tests.support;
 
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.store.ExecutorFolder;
 import io.weft.spark.runtime.MessageCodec;
 import io.weft.spark.runtime.Messages.Announce;
 import io.weft.spark.runtime.Messages.Found;
@@ -15,6 +16,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -60,7 +62,13 @@ public final class TrafficRecorder implements AutoCloseable {
   public static PeerAddress realAddress(String executorId) {
     return Awaitility.await("executor " + executorId + " has announced itself")
         .atMost(Duration.ofSeconds(60))
-        .until(() -> ((Found) ask(new Lookup(executorId))).address(), address -> address != null);
+        .until(() -> find(executorId), addresses -> !addresses.isEmpty())
+        .get(0);
+  }
+
+  private static List<PeerAddress> find(String executorId) throws Exception {
+    String kernel = ExecutorFolder.currentBootId();
+    return ((Found) ask(new Lookup(kernel, List.of(executorId)))).addresses();
   }
 
   private static Object ask(Serializable message) throws Exception {
