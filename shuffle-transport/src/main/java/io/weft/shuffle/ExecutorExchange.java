@@ -2,6 +2,7 @@ package io.weft.shuffle;
 
 import com.google.errorprone.annotations.CanIgnoreReturnValue;
 import io.weft.memory.ArenaOptions;
+import io.weft.memory.ArenaStatistics;
 import io.weft.memory.SharedArena;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
@@ -168,7 +169,10 @@ public final class ExecutorExchange implements AutoCloseable {
       arena.dropPages();
       hostPeers.dropPages();
     }
-    if (inMemory && budget.isShort()) {
+    ArenaStatistics now = arena.statistics();
+    boolean holds = now.memory().reservedBytes() + now.privateMemory().reservedBytes() > 0;
+    // An executor that works from disks only keeps its segments: the kernel can drop their pages.
+    if (inMemory && holds && budget.isShort()) {
       arena.freeIdle(Duration.ZERO);
     }
   }
