@@ -30,9 +30,9 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * One session with Weft for a class of tests, with its driver in this JVM and two executors in
- * separate processes. Use a static field with {@code @RegisterExtension}, ordered after the {@link
- * Workspace}. Shows the executors' logs when a test fails.
+ * One session with Weft for a class of tests, with its driver in this JVM and executors in separate
+ * processes, two by default. Use a static field with {@code @RegisterExtension}, ordered after the
+ * {@link Workspace}. Shows the executors' logs when a test fails.
  */
 public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, TestWatcher {
   /** Executors of the cluster. */
@@ -44,6 +44,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   private final Map<String, String> settings = new LinkedHashMap<>();
   private List<Query> queries = Queries.compact();
   private int cores = 1;
+  private int executors = EXECUTORS;
+  private int megabytes = 1024;
   private List<String> hosts = List.of();
   private NetworkNamespaces network;
   private StandaloneCluster workers;
@@ -65,6 +67,13 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   public WeftCluster cores(int each) {
     cores = each;
     return this;
+  }
+
+  /** Sets the executors and the heap of each, before they start; the default is two of 1 GiB. */
+  public WeftCluster executors(int count, int heapMegabytes) {
+    executors = count;
+    megabytes = heapMegabytes;
+    return set("spark.executor.memory", heapMegabytes + "m");
   }
 
   /**
@@ -116,7 +125,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
       return workers.url();
     }
     if (hosts.isEmpty()) {
-      return "local-cluster[" + EXECUTORS + "," + cores + ",1024]";
+      return "local-cluster[" + executors + "," + cores + "," + megabytes + "]";
     }
     workers = StandaloneCluster.start(workspace, SparkHome.shared(), hosts);
     return workers.url();
@@ -156,9 +165,9 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
         .untilAsserted(
             () -> {
               List<String> running = executors().stream().map(ExecutorProcess::id).toList();
-              assertThat(running).hasSize(EXECUTORS).containsExactlyInAnyOrderElementsOf(known());
+              assertThat(running).hasSize(executors).containsExactlyInAnyOrderElementsOf(known());
             });
-    assertThat(ExecutorProbe.statistics(context())).as("executors at work").hasSize(EXECUTORS);
+    assertThat(ExecutorProbe.statistics(context())).as("executors at work").hasSize(executors);
   }
 
   private Collection<String> known() {
