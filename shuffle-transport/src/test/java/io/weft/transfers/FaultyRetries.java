@@ -31,7 +31,6 @@ final class FaultyRetries {
   private final Duration timeout;
   private final List<ReceivedBuffer> received = new ArrayList<>();
   private int work;
-  private int crossed;
   private boolean killed;
   private long nextKey = 1_000_000;
 
@@ -142,38 +141,27 @@ final class FaultyRetries {
       second.kill();
       return false;
     }
-    return hasArrived(attempt, first, second, sendsFirst ? second : first);
+    boolean mayCross = alone || (killed && attempt.attempt().work() < 0);
+    return hasArrived(attempt.key(), List.of(first, second), sendsFirst ? second : first, mayCross);
   }
 
-  private boolean hasArrived(Attempt attempt, End first, End second, End receiver) {
-    boolean mayCross = killed && attempt.attempt().work() < 0;
+  private boolean hasArrived(long key, List<End> ends, End receiver, boolean mayCross) {
     long start = System.nanoTime();
-    await("the ends of key " + attempt.key())
+    await("the ends of key " + key)
         .atMost(timeout.multipliedBy(2))
         .pollDelay(Duration.ZERO)
         .pollInterval(1, TimeUnit.MILLISECONDS)
         .until(
             () ->
-                (first.hasEnded() && second.hasEnded())
-                    || (mayCross
-                        && (first.hasEnded() || second.hasEnded())
-                        && System.nanoTime() - start > CROSSED.toNanos()));
+                ends.stream().allMatch(End::hasEnded)
+                    || (mayCross && System.nanoTime() - start > CROSSED.toNanos()));
     if (receiver.succeeded()) {
-      Content.check(receiver.buffer().buffer(), attempt.key());
+      Content.check(receiver.buffer().buffer(), key);
       return true;
     }
-    assertThat(faults || mayCross)
-        .as("without a cause: %s, %s", first.event().failure(), second.event().failure())
-        .isTrue();
-    crossed += faults ? 0 : 1;
-    first.kill();
-    second.kill();
+    assertThat(faults || mayCross).as("without a cause: %s", ends).isTrue();
+    ends.forEach(End::kill);
     return false;
-  }
-
-  /** Attempts that met a transfer while it was withdrawn. */
-  int crossed() {
-    return crossed;
   }
 
   private void pause() {
