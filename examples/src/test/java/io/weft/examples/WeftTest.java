@@ -81,7 +81,14 @@ class WeftTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"train", "bench feed", "bench shuffle", "bench transfer", "bench collectives", "bench driver"})
+  @CsvSource({
+    "train",
+    "bench feed",
+    "bench shuffle",
+    "bench transfer",
+    "bench collectives",
+    "bench driver"
+  })
   void anUnwritableReportFolderIsAnErrorBeforeTheMeasurement(String command) {
     List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));
     args.addAll(List.of("--out", "pom.xml"));

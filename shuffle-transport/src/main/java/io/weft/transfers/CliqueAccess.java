@@ -33,7 +33,8 @@ final class CliqueAccess implements AutoCloseable {
         resources
             .gpu()
             .map(
-                gpu -> new Kind(new CliqueCommunicators(gpu.communicators(), options), gpu.wires()));
+                gpu ->
+                    new Kind(new CliqueCommunicators(gpu.communicators(), options), gpu.wires()));
   }
 
   /** Selects the kind. All members of a clique are of one kind. */

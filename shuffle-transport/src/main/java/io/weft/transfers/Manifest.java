@@ -130,8 +130,7 @@ public final class Manifest {
     byte[] failure = new byte[failureBytes];
     block.get(failure);
     String text = new String(failure, StandardCharsets.UTF_8);
-    return new ManifestEntry(
-        kind.get(), key, type(type), count, codec(codec), text, attempt);
+    return new ManifestEntry(kind.get(), key, type(type), count, codec(codec), text, attempt);
   }
 
   private static CodecKind codec(int code) {

@@ -15,10 +15,10 @@ import java.util.Set;
  * of the other. Both ends hold the same lists, so both reach the same result without another
  * message: the payload moves, or the transfer fails at both ends.
  *
- * <p>A failed offer fails the peer's offer of the same key. It is skipped if the peer offers another
- * key, or if its end offers this key again as its next one: a task runs again, and its transfers
- * must not match those of its first attempt. For the same reason an offer is skipped if the peer
- * offers a transfer of a later attempt of the same work.
+ * <p>A failed offer fails the peer's offer of the same key. It is skipped if the peer offers
+ * another key, or if its end offers this key again as its next one: a task runs again, and its
+ * transfers must not match those of its first attempt. For the same reason an offer is skipped if
+ * the peer offers a transfer of a later attempt of the same work.
  *
  * <p>A withdrawn offer is a failed one whose end may offer the key again later. The peer's offer of
  * the same key waits for the next offer of that end, which decides.
@@ -153,8 +153,7 @@ final class OfferMatcher {
     OfferQueue mine = transfer.sends() ? mySends : myReceives;
     ManifestEntry offer = entry.withFailure("");
     String reason = transfer.failureText();
-    boolean fits =
-        manifest.offer(offer, ManifestEntry.withdrawal(offer, mine.next, reason));
+    boolean fits = manifest.offer(offer, ManifestEntry.withdrawal(offer, mine.next, reason));
     if (fits) {
       offered(transfer, offer);
       mine.offers.getLast().withdraw(reason);
@@ -318,9 +317,7 @@ final class OfferMatcher {
 
   /** Whether the first offer is withdrawn, and its end has not offered the next one. */
   private static boolean isUndecided(OfferQueue one, OfferQueue other) {
-    return one.offers.element().withdrawn
-        && !other.first().hasFailed()
-        && one.nextKey().isEmpty();
+    return one.offers.element().withdrawn && !other.first().hasFailed() && one.nextKey().isEmpty();
   }
 
   /** Ends an offer of this end without a counterpart. A failed one has ended before. */

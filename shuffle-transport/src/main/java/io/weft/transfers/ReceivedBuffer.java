@@ -16,8 +16,7 @@ public final class ReceivedBuffer implements AutoCloseable {
   private final PreparedTransfer transfer;
   private final Event event;
 
-  ReceivedBuffer(
-      TransferBuffer memory, BufferShape shape, PreparedTransfer transfer, Event event) {
+  ReceivedBuffer(TransferBuffer memory, BufferShape shape, PreparedTransfer transfer, Event event) {
     this.memory = memory;
     this.shape = shape;
     this.transfer = transfer;

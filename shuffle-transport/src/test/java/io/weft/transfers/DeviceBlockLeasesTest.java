@@ -36,8 +36,7 @@ class DeviceBlockLeasesTest {
   private static final BlockKey KEY = new BlockKey(4, 9);
   private static final TableLayout LAYOUT =
       TableLayout.fixed(List.of(TableColumn.of(ColumnKind.LONG, false)), 1000);
-  private static final List<DeviceBlock> BLOCKS =
-      List.of(new DeviceBlock(KEY, 0, LAYOUT.bytes()));
+  private static final List<DeviceBlock> BLOCKS = List.of(new DeviceBlock(KEY, 0, LAYOUT.bytes()));
 
   @TempDir Path folder;
 

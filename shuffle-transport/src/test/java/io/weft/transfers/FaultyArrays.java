@@ -70,8 +70,7 @@ final class FaultyArrays {
         executors) {
       executors.network(network).start(nodes);
       Outcome sent = send(executors, network);
-      int attempts =
-          new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
+      int attempts = new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
       Outcome outcome = sent.withAttempts(attempts);
       network.heal();
       for (int from = 0; from < nodes; from++) {

@@ -83,8 +83,7 @@ final class FaultyRetries {
     int to = (from + 1 + random.nextInt(nodes - 1)) % nodes;
     boolean sameKey = random.nextBoolean();
     boolean known = random.nextBoolean();
-    BufferShape shape =
-        BufferShape.of(DataType.INT32, LENGTHS[random.nextInt(LENGTHS.length)]);
+    BufferShape shape = BufferShape.of(DataType.INT32, LENGTHS[random.nextInt(LENGTHS.length)]);
     Attempt attempt =
         new Attempt(
             from,

@@ -70,8 +70,7 @@ class ManifestTest {
   void withdrawalsAndAttemptsArriveAsTheyWere() {
     TransferAttempt second = new TransferAttempt(3, 1);
     ManifestEntry send =
-        new ManifestEntry(
-            ManifestEntry.Kind.SEND, 7, DataType.INT8, 5, CodecKind.ZSTD, "", second);
+        new ManifestEntry(ManifestEntry.Kind.SEND, 7, DataType.INT8, 5, CodecKind.ZSTD, "", second);
     List<ManifestEntry> entries =
         List.of(
             send,

@@ -357,8 +357,7 @@ class TransferFailuresTest extends TransferFixture {
                     awaitQuietly(aborted);
                     // The launchers are closed, and every event has failed.
                     receives.forEach(buffer -> Content.fill(buffer, 9));
-                    outWhileMoving.set(
-                        (int) executors.get(0).statistics().buffers().out());
+                    outWhileMoving.set((int) executors.get(0).statistics().buffers().out());
                     super.move(sends, receives);
                   }
 

@@ -42,8 +42,8 @@ import org.slf4j.LoggerFactory;
  * The driver side of the plugin. It decides whether Weft serves the application, configures Spark
  * for it, and answers executors.
  *
- * <p>{@link #receive} is called on the one thread that Spark has for messages to all plugins. It must
- * not block.
+ * <p>{@link #receive} is called on the one thread that Spark has for messages to all plugins. It
+ * must not block.
  */
 final class WeftDriver implements DriverPlugin {
   private static final Logger LOG = LoggerFactory.getLogger(WeftDriver.class);

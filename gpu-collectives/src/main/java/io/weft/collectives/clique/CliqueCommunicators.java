@@ -173,8 +173,8 @@ public final class CliqueCommunicators implements AutoCloseable {
    * Handles the end of one incarnation of a process. From now on cliques with this incarnation are
    * refused, including those being created.
    *
-   * @return aborts all communicators with it; the caller runs it. The aborts are concurrent, because
-   *     one abort may have to wait for work on another communicator.
+   * @return aborts all communicators with it; the caller runs it. The aborts are concurrent,
+   *     because one abort may have to wait for work on another communicator.
    */
   public Runnable fail(String process, String incarnation, String reason) {
     List<CliqueLease> hit;
@@ -220,8 +220,7 @@ public final class CliqueCommunicators implements AutoCloseable {
       for (Communicator communicator : communicators) {
         Thread thread =
             new Thread(
-                () -> communicator.abort(reason),
-                "weft-clique-abort-" + THREADS.incrementAndGet());
+                () -> communicator.abort(reason), "weft-clique-abort-" + THREADS.incrementAndGet());
         thread.setDaemon(true);
         thread.start();
         threads.add(thread);

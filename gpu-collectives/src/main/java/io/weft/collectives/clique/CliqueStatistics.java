@@ -9,5 +9,4 @@ package io.weft.collectives.clique;
  * @param aborted communicators broken because a member's process failed
  * @param open communicators in use
  */
-public record CliqueStatistics(
-    long requests, long created, long closed, long aborted, int open) {}
+public record CliqueStatistics(long requests, long created, long closed, long aborted, int open) {}

@@ -107,11 +107,17 @@ class CliqueCommunicatorsTest {
           });
       assertThat(statistics(members, 0).requests()).isZero();
       assertThatThrownBy(
-              () -> members.communicators(0).acquire(key, member(0), members.bootstrap(key, 0, "stranger")))
+              () ->
+                  members
+                      .communicators(0)
+                      .acquire(key, member(0), members.bootstrap(key, 0, "stranger")))
           .hasMessageContaining("not a member");
       CliqueKey larger = clique("a", 0, 1, 2);
       assertThatThrownBy(
-              () -> members.communicators(0).acquire(larger, member(0), members.bootstrap(key, 0, "wrong")))
+              () ->
+                  members
+                      .communicators(0)
+                      .acquire(larger, member(0), members.bootstrap(key, 0, "wrong")))
           .hasMessageContaining("only members take part");
     }
   }
@@ -230,7 +236,8 @@ class CliqueCommunicatorsTest {
           THREE,
           process -> {
             CliqueMember self = next.members().get(process);
-            try (CliqueLease lease = members.acquire(next, self, members.communicators(process), "two")) {
+            try (CliqueLease lease =
+                members.acquire(next, self, members.communicators(process), "two")) {
               CliqueProcesses.use(lease);
             }
             return null;
@@ -238,9 +245,7 @@ class CliqueCommunicatorsTest {
     }
   }
 
-  /**
-   * Trap: a process that ends while its communicator is being created is not noticed any more.
-   */
+  /** Trap: a process that ends while its communicator is being created is not noticed any more. */
   @Test
   void memberThatFailsWhileTheCommunicatorIsMadeFailsTheOthers() {
     CliqueProcesses[] all = new CliqueProcesses[1];

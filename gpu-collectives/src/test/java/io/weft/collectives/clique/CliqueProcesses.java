@@ -19,8 +19,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Threads that act as processes. Each has its own communicators. Bootstraps between them are created on
- * first use.
+ * Threads that act as processes. Each has its own communicators. Bootstraps between them are
+ * created on first use.
  */
 final class CliqueProcesses implements AutoCloseable {
   static final Duration TIMEOUT = Duration.ofSeconds(60);

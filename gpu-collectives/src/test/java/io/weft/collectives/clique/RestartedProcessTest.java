@@ -51,7 +51,8 @@ class RestartedProcessTest {
    * Runs one incarnation of the other process: acquires with it twice, finds it dead, and removes
    * its communicators.
    */
-  private Communicator live(CliqueCommunicators communicators, String incarnation) throws Exception {
+  private Communicator live(CliqueCommunicators communicators, String incarnation)
+      throws Exception {
     List<UniqueId> ids = List.of(UniqueId.create(), UniqueId.create());
     Process peer = start(incarnation, ids);
     CliqueKey key = RestartedProcess.key(incarnation);

@@ -336,8 +336,7 @@ public final class ChunkReader implements AutoCloseable {
       FetchFailures failures = readers.failures();
       if (peer == null) {
         IOException ended = new IOException("the executor has ended");
-        throw failures.failure(
-            request, request.startPartition(), null, ReadPath.UNKNOWN, ended);
+        throw failures.failure(request, request.startPartition(), null, ReadPath.UNKNOWN, ended);
       }
       try {
         Optional<PeerIndex> onHost = readers.onHost(peer);

@@ -28,13 +28,13 @@ import org.apache.spark.network.client.TransportClientFactory;
 
 /**
  * Connections to the block servers of peers. Connecting and authenticating block, so they run on at
- * most {@link #MAX_CONNECTING} threads named {@code weft-connect-<n>}, which end when they are idle.
- * A reader that waits for a connection can therefore time out. Thread-safe.
+ * most {@link #MAX_CONNECTING} threads named {@code weft-connect-<n>}, which end when they are
+ * idle. A reader that waits for a connection can therefore time out. Thread-safe.
  */
 public final class BlockClient implements PeerConnections, AutoCloseable {
   /**
-   * Maximum connections that are made at the same time. A dead host keeps a thread until the connect
-   * timeout, so a failed rack must not delay the connections to living executors.
+   * Maximum connections that are made at the same time. A dead host keeps a thread until the
+   * connect timeout, so a failed rack must not delay the connections to living executors.
    */
   static final int MAX_CONNECTING = 64;
 

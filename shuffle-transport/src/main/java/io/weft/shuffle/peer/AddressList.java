@@ -9,8 +9,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Addresses of many executors as bytes. Numbers are unsigned with 7 bits per byte, the lowest first.
- * A set highest bit means that more bytes follow.
+ * Addresses of many executors as bytes. Numbers are unsigned with 7 bits per byte, the lowest
+ * first. A set highest bit means that more bytes follow.
  *
  * <pre>
  * 1 byte    version 1

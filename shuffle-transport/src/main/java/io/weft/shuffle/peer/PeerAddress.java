@@ -175,8 +175,7 @@ public record PeerAddress(
 
     /** Waits for requests. The directory's timeout limits the wait. */
     private Map<String, PeerAddress> answers(
-        Map<String, CompletableFuture<PeerAddress>> requests, Set<String> mine)
-        throws IOException {
+        Map<String, CompletableFuture<PeerAddress>> requests, Set<String> mine) throws IOException {
       Map<String, PeerAddress> found = new HashMap<>();
       Set<String> unanswered = new HashSet<>();
       for (Map.Entry<String, CompletableFuture<PeerAddress>> request : requests.entrySet()) {

@@ -62,7 +62,8 @@ public final class Lease implements AutoCloseable {
         FolderNames.sanitized(readerExecutorId) + "-" + FolderNames.sanitized(readerIncarnation);
     ReaderLock lock = ReaderLock.retain(folder, reader);
     try {
-      String name = FolderNames.leasePrefix(shuffleId) + lock.reader() + "." + NEXT.getAndIncrement();
+      String name =
+          FolderNames.leasePrefix(shuffleId) + lock.reader() + "." + NEXT.getAndIncrement();
       Lease lease = new Lease(Files.createFile(folder.resolve(name), PrivateFolders.FILE), lock);
       OPEN.add(lease);
       return lease;

@@ -188,9 +188,7 @@ public final class MapOutputFormat {
   }
 
   private static long storedBytes(long length) {
-    return length < 0
-        ? EncryptedChunkFormat.encryptedBytes(length & ~MapOutput.ENCRYPTED)
-        : length;
+    return length < 0 ? EncryptedChunkFormat.encryptedBytes(length & ~MapOutput.ENCRYPTED) : length;
   }
 
   private static void require(boolean condition, BlockKey key, String what, long value)

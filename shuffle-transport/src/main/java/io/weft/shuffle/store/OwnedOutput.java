@@ -33,8 +33,7 @@ public final class OwnedOutput {
     long onDisk = 0;
     for (int chunk = 0; chunk < extents.length; chunk++) {
       if (chunk == 0 || extents[chunk].segment() != extents[chunk - 1].segment()) {
-        addresses.put(
-            extents[chunk].segment(), extents[chunk].address() - extents[chunk].offset());
+        addresses.put(extents[chunk].segment(), extents[chunk].address() - extents[chunk].offset());
       }
       sum += extents[chunk].length();
       onDisk += extents[chunk].kind() == MemoryKind.DISK ? extents[chunk].length() : 0;

@@ -19,8 +19,7 @@ import org.junit.jupiter.api.Test;
 
 class PeerLanesTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
-  private static final DeviceBlock BLOCK =
-      new DeviceBlock(new BlockKey(4, 9), 0, 1);
+  private static final DeviceBlock BLOCK = new DeviceBlock(new BlockKey(4, 9), 0, 1);
 
   private final CountDownLatch answer = new CountDownLatch(1);
   private final PeerLanes lanes = new PeerLanes(2, TIMEOUT);
@@ -103,8 +102,7 @@ class PeerLanesTest {
           return DeviceBlockMessages.missing(0);
         };
     try (DeviceBlockClient client =
-        new DeviceBlockClient(
-            new DeviceCatalog(), requests, null, new DeviceId("0", 1), TIMEOUT)) {
+        new DeviceBlockClient(new DeviceCatalog(), requests, null, new DeviceId("0", 1), TIMEOUT)) {
       CompletableFuture<Void> stopped =
           CompletableFuture.runAsync(
               () ->

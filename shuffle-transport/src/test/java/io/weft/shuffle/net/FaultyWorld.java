@@ -170,7 +170,14 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
                     Map.of(
                         "owner",
                         new PeerAddress(
-                            "owner", "cafe0123", "nowhere", 1, "/nowhere", "", "elsewhere", "test"))),
+                            "owner",
+                            "cafe0123",
+                            "nowhere",
+                            1,
+                            "/nowhere",
+                            "",
+                            "elsewhere",
+                            "test"))),
             network,
             readerMemory,
             limits,

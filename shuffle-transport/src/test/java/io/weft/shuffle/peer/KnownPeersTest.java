@@ -172,7 +172,6 @@ class KnownPeersTest {
                     .map(Thread::getState)
                     .allMatch(
                         state ->
-                            state == Thread.State.WAITING
-                                || state == Thread.State.TIMED_WAITING));
+                            state == Thread.State.WAITING || state == Thread.State.TIMED_WAITING));
   }
 }

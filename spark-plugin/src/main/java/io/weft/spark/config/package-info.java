@@ -1,8 +1,9 @@
 /**
  * The {@code spark.weft.*} settings: type, default, range and documentation. {@link
  * io.weft.spark.config.WeftSettings} declares each of them once, those of memory in {@link
- * io.weft.spark.config.MemorySettings}, {@link io.weft.spark.config.SettingsCheck} checks them when the application starts, and {@link
- * io.weft.spark.config.Activation} decides whether Weft serves the application.
+ * io.weft.spark.config.MemorySettings}, {@link io.weft.spark.config.SettingsCheck} checks them when
+ * the application starts, and {@link io.weft.spark.config.Activation} decides whether Weft serves
+ * the application.
  *
  * <p>Immutable values, without threads or resources.
  */

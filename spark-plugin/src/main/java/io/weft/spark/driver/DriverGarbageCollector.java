@@ -59,8 +59,7 @@ public final class DriverGarbageCollector implements AutoCloseable {
    * @param collector collects garbage
    * @param shuffles the shuffles registered with Spark
    */
-  DriverGarbageCollector(
-      LongSupplier clock, Runnable collector, Supplier<Set<Integer>> shuffles) {
+  DriverGarbageCollector(LongSupplier clock, Runnable collector, Supplier<Set<Integer>> shuffles) {
     this.clock = clock;
     this.collector = collector;
     this.shuffles = shuffles;

@@ -301,8 +301,8 @@ public final class DriverState {
   }
 
   /**
-   * Drops the state of executors that Spark removes. Called on Spark's listener thread, after {@link
-   * FailedStartMonitor}, which needs that state.
+   * Drops the state of executors that Spark removes. Called on Spark's listener thread, after
+   * {@link FailedStartMonitor}, which needs that state.
    */
   public static final class ExecutorEndListener extends SparkListener {
     private final DriverState state;

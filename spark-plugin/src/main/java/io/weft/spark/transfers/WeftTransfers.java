@@ -24,10 +24,10 @@ import org.apache.spark.TaskContext;
  * <p>Both tasks must run at the same time. They must know each other's executor ids. When an
  * executor is lost, transfers with it fail with a message that names it.
  *
- * <p>When a task fails or is killed, its transfers that have not ended are withdrawn. The other ends
- * wait for the transfers of the next attempt, which may use the same keys or others; with others
- * they fail. Between tasks of one stage, transfers of an earlier stage attempt never match those of
- * a later one.
+ * <p>When a task fails or is killed, its transfers that have not ended are withdrawn. The other
+ * ends wait for the transfers of the next attempt, which may use the same keys or others; with
+ * others they fail. Between tasks of one stage, transfers of an earlier stage attempt never match
+ * those of a later one.
  *
  * <p>Thread-safe.
  */

@@ -134,16 +134,14 @@ class StageRendezvousTest {
   }
 
   /** Asks until all ranks have come. */
-  private List<byte[]> meet(
-      ExecutorService messages, int rank, int nranks, CountDownLatch answered) throws Exception {
+  private List<byte[]> meet(ExecutorService messages, int rank, int nranks, CountDownLatch answered)
+      throws Exception {
     RendezvousCall<StageAttempt> call = call(KEY, rank, nranks, "join", new byte[0], null);
     RendezvousAnswer answer = messages.submit(() -> stages.answer(call)).get(60, TimeUnit.SECONDS);
     answered.countDown();
     while (answer.messages() == null) {
       answer =
-          messages
-              .submit(() -> stages.answer(call.withoutMessage()))
-              .get(60, TimeUnit.SECONDS);
+          messages.submit(() -> stages.answer(call.withoutMessage())).get(60, TimeUnit.SECONDS);
     }
     return answer.messages();
   }

@@ -47,7 +47,8 @@ class StatusReporterTest {
     assertThat(context.sent())
         .hasSize(2)
         .last()
-        .satisfies(message -> assertThat(MessageCodec.decode(message)).isEqualTo(new Report(now())));
+        .satisfies(
+            message -> assertThat(MessageCodec.decode(message)).isEqualTo(new Report(now())));
   }
 
   @Test

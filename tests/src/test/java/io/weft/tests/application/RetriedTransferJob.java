@@ -65,9 +65,7 @@ public record RetriedTransferJob(String folder, boolean sameKeys) implements Ser
     static Exchange start(DeviceId here, DeviceId there, long receivedKey, long sentKey) {
       DeviceTransfers transfers = WeftTransfers.transfers();
       ReceivedBuffer received =
-          transfers
-              .receive(here, List.of(SHAPE), List.of(there), new long[] {receivedKey})
-              .get(0);
+          transfers.receive(here, List.of(SHAPE), List.of(there), new long[] {receivedKey}).get(0);
       SourceBuffer source = SourceBuffer.of(here, TransferJob.filled(SHAPE, sentKey));
       Event sent = transfers.send(List.of(source), List.of(there), new long[] {sentKey}).get(0);
       return new Exchange(received, receivedKey, sent);

@@ -24,8 +24,7 @@ public final class DriverBenchCommand implements Callable<Integer> {
       names = "--executors",
       split = ",",
       paramLabel = "N",
-      description =
-          "Numbers of executors. Default: 10,100,1000,4000, or 10,100,1000 with --quick")
+      description = "Numbers of executors. Default: 10,100,1000,4000, or 10,100,1000 with --quick")
   private List<Integer> executors;
 
   @Mixin private MeasureOptions measure;

@@ -35,8 +35,8 @@ import org.apache.spark.rpc.RpcEnv;
 import scala.Option;
 
 /**
- * Executors that only talk to the driver: with the real messages, by Spark's RPC over one connection.
- * They claim to run on hosts with four executors each. For one thread.
+ * Executors that only talk to the driver: with the real messages, by Spark's RPC over one
+ * connection. They claim to run on hosts with four executors each. For one thread.
  */
 final class FakeExecutors implements AutoCloseable {
   static final String PLUGIN = "io.weft.spark.WeftPlugin";
@@ -84,8 +84,7 @@ final class FakeExecutors implements AutoCloseable {
         Executors.newFixedThreadPool(
             Math.min(count, MAX_THREADS),
             task -> {
-              Thread thread =
-                  new Thread(task, "weft-fake-executor-" + number.incrementAndGet());
+              Thread thread = new Thread(task, "weft-fake-executor-" + number.incrementAndGet());
               thread.setDaemon(true);
               return thread;
             });
@@ -94,8 +93,7 @@ final class FakeExecutors implements AutoCloseable {
       addresses.add(address(i, random));
       ids.add(addresses.get(i).executorId());
       contexts.add(
-          new PluginContextImpl(
-              PLUGIN, rpc, null, conf, addresses.get(i).executorId(), Map.of()));
+          new PluginContextImpl(PLUGIN, rpc, null, conf, addresses.get(i).executorId(), Map.of()));
     }
   }
 
@@ -133,8 +131,8 @@ final class FakeExecutors implements AutoCloseable {
   }
 
   /**
-   * Each executor looks up all others, all at the same time, as at the start of the first stage that
-   * reads a shuffle. Returns the seconds.
+   * Each executor looks up all others, all at the same time, as at the start of the first stage
+   * that reads a shuffle. Returns the seconds.
    *
    * @throws IOException if an answer is wrong
    */
@@ -143,8 +141,7 @@ final class FakeExecutors implements AutoCloseable {
         number -> {
           PeerAddress own = addresses.get(number);
           KnownPeers peers =
-              new KnownPeers(
-                  new DriverPeers(contexts.get(number), own.bootId(), LOOKUP_TIMEOUT));
+              new KnownPeers(new DriverPeers(contexts.get(number), own.bootId(), LOOKUP_TIMEOUT));
           Set<String> others = new HashSet<>(ids);
           others.remove(own.executorId());
           verify(own, peers.find(others));
@@ -154,10 +151,10 @@ final class FakeExecutors implements AutoCloseable {
 
   private void verify(PeerAddress own, Map<String, PeerAddress> found) throws IOException {
     for (PeerAddress other : addresses) {
-      PeerAddress expected =
-          other.bootId().equals(own.bootId()) ? other : other.withoutFolder();
+      PeerAddress expected = other.bootId().equals(own.bootId()) ? other : other.withoutFolder();
       if (!other.equals(own) && !expected.equals(found.get(other.executorId()))) {
-        throw new IOException(own + " found " + found.get(other.executorId()) + ", not " + expected);
+        throw new IOException(
+            own + " found " + found.get(other.executorId()) + ", not " + expected);
       }
     }
   }
