@@ -61,10 +61,14 @@ public final class Lease implements AutoCloseable {
     String reader =
         FolderNames.sanitized(readerExecutorId) + "-" + FolderNames.sanitized(readerIncarnation);
     ReaderLock lock = ReaderLock.retain(folder, reader);
+    String name = FolderNames.leasePrefix(shuffleId) + lock.reader() + "." + NEXT.getAndIncrement();
+    Path file = folder.resolve(name);
     try {
-      String name =
-          FolderNames.leasePrefix(shuffleId) + lock.reader() + "." + NEXT.getAndIncrement();
-      Lease lease = new Lease(Files.createFile(folder.resolve(name), PrivateFolders.FILE), lock);
+      Lease lease = new Lease(Files.createFile(file, PrivateFolders.FILE), lock);
+      if (!lock.isVisible()) {
+        Files.deleteIfExists(file);
+        throw new NoSuchFileException(file + ": the folder was deleted and created again");
+      }
       OPEN.add(lease);
       return lease;
     } catch (IOException | RuntimeException | Error e) {
@@ -90,9 +94,9 @@ public final class Lease implements AutoCloseable {
     }
   }
 
-  /** Whether the lease is still in the owner's folder. */
+  /** Whether the lease and the file that it names are still in the owner's folder. */
   boolean isVisible() {
-    return Files.exists(file);
+    return Files.exists(file) && lock.isVisible();
   }
 
   /** Lets the owner reuse the memory. This process must not read it afterwards. */
@@ -133,7 +137,8 @@ public final class Lease implements AutoCloseable {
     static ReaderLock retain(Path folder, String reader) throws IOException {
       Path key = folder.resolve(reader);
       ReaderLock known = HELD.get(key);
-      if (known != null && known.retain()) {
+      // A folder that was deleted and created again has no such file, and the owner needs one.
+      if (known != null && known.isVisible() && known.retain()) {
         return known;
       }
       ReaderLock fresh = create(key, reader + "-" + NEXT.getAndIncrement());
@@ -159,6 +164,10 @@ public final class Lease implements AutoCloseable {
 
     private boolean retain() {
       return leases.getAndUpdate(now -> now == 0 ? 0 : now + 1) > 0;
+    }
+
+    boolean isVisible() {
+      return Files.exists(file);
     }
 
     /** The name of the reader. Never used again in this folder. */

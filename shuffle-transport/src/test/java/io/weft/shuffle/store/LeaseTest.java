@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.shuffle.store.Lease.FolderLeases;
+import io.weft.shuffle.store.PrivateFolders.FolderNames;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -104,6 +105,24 @@ class LeaseTest {
       assertThat(owner.leases().anyLiving(1)).isFalse();
     }
     assertThat(Trees.contents(owner.path())).as("alive and token").hasSize(2);
+  }
+
+  /** Another program may delete the files of an executor. */
+  @Test
+  void aLeaseAfterItsReadersFileWasDeletedCountsToo() throws IOException {
+    try (Lease lost = take(1)) {
+      for (Path file : Trees.contents(owner.path())) {
+        if (file.getFileName().toString().startsWith(FolderNames.READER_PREFIX)) {
+          Files.delete(file);
+        }
+      }
+      assertThat(lost.isVisible()).isFalse();
+      try (Lease lease = take(2)) {
+        assertThat(lease.isVisible()).isTrue();
+        assertThat(owner.leases().anyLiving(2)).isTrue();
+      }
+    }
+    assertThat(owner.leases().anyLiving()).isFalse();
   }
 
   /** Repeated checks must not release the lock of a lease of this process. */
