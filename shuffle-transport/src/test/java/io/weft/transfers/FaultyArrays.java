@@ -73,13 +73,8 @@ final class FaultyArrays {
         executors) {
       executors.network(network).start(nodes);
       Outcome sent = send(executors, network);
-<<<<<<< ours
       int attempts = new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
-=======
-      int attempts =
-          new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
       killed = true;
->>>>>>> theirs
       Outcome outcome = sent.withAttempts(attempts);
       network.heal();
       for (int from = 0; from < nodes; from++) {

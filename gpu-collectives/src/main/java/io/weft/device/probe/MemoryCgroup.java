@@ -285,7 +285,7 @@ public final class MemoryCgroup {
       boolean matches =
           second
               ? source[0].equals("cgroup2")
-              : source[0].equals("cgroup") && List.of(source[2].split(",")).contains("memory");
+              : source[0].equals("cgroup") && List.of(source[2].split(",", -1)).contains("memory");
       return matches
           ? Optional.of(new Mount(unescaped(fields[3]), unescaped(fields[4])))
           : Optional.empty();
