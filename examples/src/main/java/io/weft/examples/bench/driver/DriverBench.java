@@ -12,18 +12,20 @@ import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
 /** Runs the benchmark of the driver. For one use and one thread. */
 final class DriverBench {
-  private static final long MIB = 1L << 20;
-  private static final long HEAP_LEFT = 64 * MIB;
+  private static final String HEAP = "128m";
+  private static final String LARGE_HEAP = "640m";
 
   /** Above the number of executors that the goal is for, more heap is needed. */
   private static final int GOAL_EXECUTORS = 1000;
 
-  private static final long LARGE_HEAP_LEFT = 512 * MIB;
+  /** Lets Spark start with a small heap; the driver runs no task. */
+  private static final Map<String, String> SMALL = Map.of("spark.testing.memory", "1073741824");
 
   private final List<Integer> sizes;
   private final int runs;
@@ -66,17 +68,16 @@ final class DriverBench {
   }
 
   private static SideOptions driver(int executors) {
-    return new SideOptions(
-        "driver-" + executors,
-        "the driver",
-        "1g",
-        Map.of("spark.master", "local[1]", "spark.plugins", FakeExecutors.PLUGIN));
+    Map<String, String> conf = new HashMap<>(SMALL);
+    conf.put("spark.master", "local[1]");
+    conf.put("spark.plugins", FakeExecutors.PLUGIN);
+    String heap = executors > GOAL_EXECUTORS ? LARGE_HEAP : HEAP;
+    return new SideOptions("driver-" + executors, "the driver", heap, conf);
   }
 
   private DriverReport.Row measure(SideProcess driver, int executors)
       throws IOException, InterruptedException {
-    long heapLeft = executors > GOAL_EXECUTORS ? LARGE_HEAP_LEFT : HEAP_LEFT;
-    DriverReading.Figures start = driver.call(new DriverReading(heapLeft));
+    DriverReading.Figures start = driver.call(new DriverReading());
     List<Double> seconds = new ArrayList<>();
     List<Double> driverSeconds = new ArrayList<>();
     try (FakeExecutors fakes = new FakeExecutors(start.port(), executors)) {
@@ -85,16 +86,16 @@ final class DriverBench {
       for (int run = 0; run <= runs; run++) {
         progress.step(executors + " executors: looking up, run " + run + " of " + runs);
         Quiet.await();
-        double before = driver.call(new DriverReading(0)).cpuSeconds();
+        double before = driver.call(new DriverReading()).cpuSeconds();
         double took = fakes.lookUp();
-        double after = driver.call(new DriverReading(0)).cpuSeconds();
+        double after = driver.call(new DriverReading()).cpuSeconds();
         if (run > 0) {
           seconds.add(took);
           driverSeconds.add(after - before);
         }
       }
       FakeExecutors.Bytes bytes = fakes.bytesOfOneLookUp();
-      DriverReading.Figures end = driver.call(new DriverReading(0));
+      DriverReading.Figures end = driver.call(new DriverReading());
       return new DriverReport.Row(
           executors,
           announcing,
@@ -102,7 +103,7 @@ final class DriverBench {
           new Spread(driverSeconds),
           bytes.question(),
           bytes.answer(),
-          heapLeft,
+          start.maxBytes() - start.liveBytes(),
           end.liveBytes() - start.liveBytes(),
           end.threads());
     }

@@ -34,7 +34,7 @@ public record DriverReport(Environment environment, List<Row> rows) implements R
    * @param driverSeconds of CPU in the driver's process, by run
    * @param questionBytes of one look-up
    * @param answerBytes of one look-up
-   * @param heapLeft bytes of the driver's heap that were left at the start
+   * @param heapLeft bytes of the driver's heap that were left before executors came
    * @param stateBytes of the heap that the executors take in the end
    * @param threads of the driver in the end
    */
@@ -85,7 +85,7 @@ public record DriverReport(Environment environment, List<Row> rows) implements R
         "",
         List.of(table),
         List.of(
-            "Cores: %d. The goal, %,d executors in %.0f s with 64 MiB of heap left, was %s."
+            "Cores: %d. The goal, %,d executors in %.0f s, was %s."
                 .formatted(
                     environment.cores(),
                     GOAL_EXECUTORS,
