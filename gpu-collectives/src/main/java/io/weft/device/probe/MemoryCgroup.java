@@ -277,8 +277,8 @@ public final class MemoryCgroup {
     /** Parses a line of mountinfo; empty if it is no hierarchy with this version's memory files. */
     static Optional<Mount> parse(String line, boolean second) {
       int end = line.indexOf(" - ");
-      String[] fields = line.split(" ");
-      String[] source = end < 0 ? new String[0] : line.substring(end + 3).split(" ");
+      String[] fields = line.split(" ", -1);
+      String[] source = end < 0 ? new String[0] : line.substring(end + 3).split(" ", -1);
       if (fields.length < 5 || source.length < 3) {
         return Optional.empty();
       }
