@@ -119,12 +119,15 @@ public final class JobPrograms {
     return session.sql(ROWS).orderBy("s").toJSON().javaRDD().pipe("cat").take(TAKEN);
   }
 
+  /** Which rows a limit takes is undefined after a shuffle, so they are counted and verified. */
   private static List<String> transform(SparkSession session, Path folder) {
     return Program.sorted(
         session.sql(
-            "SELECT TRANSFORM(id, s) USING 'cat' AS (id STRING, s STRING) FROM ("
+            "SELECT COUNT(*) AS n, COUNT_IF(s = REPEAT(id, 5)) AS whole FROM"
+                + " (SELECT TRANSFORM(id, s) USING 'cat' AS (id STRING, s STRING) FROM ("
                 + ROWS
-                + " ORDER BY id) LIMIT "
-                + TAKEN));
+                + " DISTRIBUTE BY id) LIMIT "
+                + TAKEN
+                + ")"));
   }
 }
