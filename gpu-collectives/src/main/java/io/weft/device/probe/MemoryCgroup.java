@@ -85,7 +85,7 @@ public final class MemoryCgroup {
   private void find(Path root, String line, List<String> mounts) {
     String[] parts = line.split(":", 3);
     boolean second = parts.length == 3 && parts[0].equals("0") && parts[1].isEmpty();
-    boolean first = parts.length == 3 && List.of(parts[1].split(",")).contains("memory");
+    boolean first = parts.length == 3 && List.of(parts[1].split(",", -1)).contains("memory");
     if (!first && !second) {
       return;
     }
