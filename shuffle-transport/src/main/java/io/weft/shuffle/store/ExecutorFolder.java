@@ -315,15 +315,22 @@ public final class ExecutorFolder implements AutoCloseable {
     }
     // A thread that restores the folder ends soon, and no other one starts any more.
     change.lock();
-    try (LockedFile lock = alive) {
-      LOG.debug("Removing {}, locked by {}", path, lock);
-      ExecutorFiles.remove(path);
+    try {
+      removeLocked();
     } catch (IOException e) {
       LOG.warn("The folder {} was not removed: {}", path, e.toString());
     } finally {
       change.unlock();
     }
     return true;
+  }
+
+  @GuardedBy("change")
+  private void removeLocked() throws IOException {
+    try (LockedFile lock = alive) {
+      LOG.debug("Removing {}, locked by {}", path, lock);
+      ExecutorFiles.remove(path);
+    }
   }
 
   static void removeParents(Path executor) {
