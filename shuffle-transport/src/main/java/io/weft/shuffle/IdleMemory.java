@@ -56,6 +56,7 @@ final class IdleMemory {
 
   /** Runs periodically. */
   void giveBack() {
+    peers.unmapDeleted();
     if (time.isZero()) {
       return;
     }

@@ -237,14 +237,18 @@ public final class MemoryBudget implements MemoryLimit {
 
   @Override
   public Optional<String> objection(long more) {
+    // An extent longer than a segment is rare, and follows the deletion of idle segments.
+    boolean regular = more <= options.segmentBytes();
     Objection earlier = last;
     long now = System.nanoTime();
-    if (earlier != null && now - earlier.nanoTime < OBJECTION_NANOS) {
+    if (regular && earlier != null && now - earlier.nanoTime < OBJECTION_NANOS) {
       return Optional.of(earlier.reason);
     }
     Optional<String> objection =
         root.sharedMemory() ? quota(more).or(() -> pressure(more)) : Optional.empty();
-    objection.ifPresent(reason -> last = new Objection(reason, now));
+    if (regular) {
+      objection.ifPresent(reason -> last = new Objection(reason, now));
+    }
     return objection;
   }
 

@@ -1,7 +1,7 @@
 package io.weft.transfers;
 
-import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
@@ -12,8 +12,12 @@ import io.weft.transfers.CliqueChannel.TransferQueue;
 import io.weft.transfers.Manifest.ManifestEntry;
 import io.weft.transfers.TransferCounter.TransferCounters;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -140,15 +144,20 @@ final class CliqueRounds {
     return !hasReady() && !isWaiting();
   }
 
-  /** Waits for the peer: both ends send an empty manifest. If that fails, so do the transfers. */
+  /**
+   * Waits for the peer: both ends send an empty manifest. If that fails, so do the transfers that
+   * were queued before. Later ones have more time, and get a new communicator.
+   */
   private void meet() {
+    Set<PreparedTransfer> queued = Collections.newSetFromMap(new IdentityHashMap<>());
+    queued.addAll(queue.all());
     meeting = true;
     try {
       if (!connection.wire().exchange(new Manifest()).isEmpty()) {
         throw new IllegalArgumentException("the peer has sent offers before both ends have met");
       }
     } catch (RuntimeException e) {
-      failReady(e);
+      failReady(e, transfer -> queued.contains(transfer) && isReady(transfer));
       throw e;
     } finally {
       meeting = false;
@@ -234,7 +243,11 @@ final class CliqueRounds {
 
   /** Fails the ready transfers, without a lock: a listener may start new transfers at once. */
   private void failReady(RuntimeException cause) {
-    List<PreparedTransfer> ready = queue.takeReady(this::isReady);
+    failReady(cause, this::isReady);
+  }
+
+  private void failReady(RuntimeException cause, Predicate<PreparedTransfer> which) {
+    List<PreparedTransfer> ready = queue.takeReady(which);
     counters.add(TransferCounter.FAILED, ready.size());
     ready.forEach(transfer -> transfer.endBecause(cause));
   }

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -170,28 +171,34 @@ public final class Manifest {
       CodecKind codec,
       String failure,
       TransferAttempt attempt) {
-    /** What an entry means. The code of a kind is its ordinal plus 1. */
+    /** What an entry means. */
     public enum Kind {
-      SEND,
-      RECEIVE,
+      SEND(1),
+      RECEIVE(2),
       /**
        * A send whose source is recorded and not complete: the payload is valid only if the verdict
        * in the manifest after the move says so.
        */
-      RECORDED_SEND,
+      RECORDED_SEND(3),
       /** An earlier offer, by its number among the sends of this end, has failed. */
-      WITHDRAWN_SEND,
+      WITHDRAWN_SEND(4),
       /** An earlier offer, by its number among the receives of this end, has failed. */
-      WITHDRAWN_RECEIVE;
+      WITHDRAWN_RECEIVE(5);
 
       private static final Kind[] KINDS = values();
 
+      private final byte code;
+
+      Kind(int code) {
+        this.code = (byte) code;
+      }
+
       byte code() {
-        return (byte) (ordinal() + 1);
+        return code;
       }
 
       static Optional<Kind> of(byte code) {
-        return code < 1 || code > KINDS.length ? Optional.empty() : Optional.of(KINDS[code - 1]);
+        return Arrays.stream(KINDS).filter(kind -> kind.code == code).findFirst();
       }
 
       static Kind of(boolean send, boolean recorded) {

@@ -89,7 +89,7 @@ record HostWarnings(Path root, String user, int userId) {
     all.addAll(dropIns.values());
     String value = "yes";
     for (Path file : all) {
-      for (String line : text(file).orElse("").split("\n")) {
+      for (String line : text(file).orElse("").lines().toList()) {
         Matcher matcher = REMOVE_IPC.matcher(line);
         value = matcher.find() ? matcher.group(1) : value;
       }
@@ -139,7 +139,7 @@ record HostWarnings(Path root, String user, int userId) {
   /** The lowest limit of this process's cgroup and its parents; empty if there is none. */
   private Optional<Long> lowest(String controller, String file, String fileOfVersion1) {
     long lowest = NO_LIMIT;
-    for (String line : text(root.resolve("proc/self/cgroup")).orElse("").split("\n")) {
+    for (String line : text(root.resolve("proc/self/cgroup")).orElse("").lines().toList()) {
       String[] parts = line.split(":", 3);
       if (parts.length == 3 && parts[1].isEmpty()) {
         lowest = Math.min(lowest, lowest(root.resolve("sys/fs/cgroup"), parts[2], file));

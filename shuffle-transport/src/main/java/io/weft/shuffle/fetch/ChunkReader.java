@@ -2,6 +2,7 @@ package io.weft.shuffle.fetch;
 
 import io.weft.shuffle.fetch.BlockFetchException.FetchFailures;
 import io.weft.shuffle.fetch.BlockFetchException.ReadPath;
+import io.weft.shuffle.peer.LateLookupException;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.PeerIndex;
 import io.weft.shuffle.store.ShuffleHold;
@@ -323,7 +324,7 @@ public final class ChunkReader implements AutoCloseable {
         if (FetchFailures.isInterrupt(e)) {
           throw readers.failures().interrupted("the addresses of executors");
         }
-        throw new UncheckedIOException(e.getMessage(), e);
+        throw new LateLookupException(e);
       }
     }
 

@@ -161,16 +161,22 @@ public record PeerAddress(
     private void ask(Map<String, CompletableFuture<PeerAddress>> requests) {
       try {
         Map<String, PeerAddress> found = directory.lookup(requests.keySet());
-        requests.forEach((id, request) -> request.complete(found.get(id)));
+        requests.forEach((id, request) -> end(id, request, found.get(id)));
       } catch (IOException | RuntimeException | Error e) {
-        requests.values().forEach(request -> request.completeExceptionally(e));
-      }
-      requests.forEach(
-          (id, request) -> {
-            if (request.isCompletedExceptionally() || request.join() == null) {
+        requests.forEach(
+            (id, request) -> {
               known.remove(id, request);
-            }
-          });
+              request.completeExceptionally(e);
+            });
+      }
+    }
+
+    /** Forgets an unknown executor first, so that a thread that waits for it asks again. */
+    private void end(String id, CompletableFuture<PeerAddress> request, PeerAddress address) {
+      if (address == null) {
+        known.remove(id, request);
+      }
+      request.complete(address);
     }
 
     /** Waits for requests. The directory's timeout limits the wait. */

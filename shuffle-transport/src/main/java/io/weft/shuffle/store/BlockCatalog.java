@@ -9,6 +9,7 @@ import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.store.OwnedOutput.OwnedHold;
 import io.weft.shuffle.store.ShuffleOutputs.RetiredOutputs;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.List;
@@ -215,7 +216,8 @@ public final class BlockCatalog implements AutoCloseable {
     try {
       indexes.write(index);
     } catch (IOException e) {
-      if (!arena.restoreFolder()) {
+      // Another thread may have created the folder again meanwhile.
+      if (!arena.restoreFolder() && !(e.getCause() instanceof NoSuchFileException)) {
         throw e;
       }
       indexes.write(index);

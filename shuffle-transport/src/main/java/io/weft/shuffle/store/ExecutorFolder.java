@@ -51,6 +51,9 @@ public final class ExecutorFolder implements AutoCloseable {
   private volatile Runnable loss = () -> {};
 
   /** One thread at a time restores or removes the folder. */
+  /** Whether memory that was found in the deleted folder cannot be used again. */
+  private volatile boolean lossHandled;
+
   private final ReentrantLock change = new ReentrantLock();
 
   @GuardedBy("change")
@@ -199,13 +202,14 @@ public final class ExecutorFolder implements AutoCloseable {
   /**
    * Whether a live reader in another process may use a shuffle's memory. The shuffle's indexes must
    * be deleted before. A deleted folder shows no leases, so without one this restores the folder.
+   * Until that has succeeded, the answer is true: keeping memory is safe.
    */
   public boolean isLeased(int shuffleId) {
-    boolean leased = leases().anyLiving(shuffleId);
-    if (!leased) {
-      restore();
+    if (leases().anyLiving(shuffleId)) {
+      return true;
     }
-    return leased;
+    restore();
+    return !isIntact() && !lossHandled;
   }
 
   /**
@@ -235,7 +239,7 @@ public final class ExecutorFolder implements AutoCloseable {
         }
       }
     } catch (InterruptedException e) {
-      // The caller's own access to the folder fails.
+      // The caller's own access to the folder fails, and its memory counts as leased.
       Thread.currentThread().interrupt();
     } catch (IOException e) {
       if (warned.compareAndSet(false, true)) {
@@ -255,6 +259,7 @@ public final class ExecutorFolder implements AutoCloseable {
       return;
     }
     loss.run();
+    lossHandled = true;
     // Its file is gone. While it is open, this process cannot lock a file of that name.
     alive.close();
     ExecutorFiles.remove(path);

@@ -62,6 +62,11 @@ public final class HostPeers implements AutoCloseable {
     peers.values().removeIf(Optional::isEmpty);
   }
 
+  /** Unmaps unused segments of peers whose files are gone, so that their memory returns. */
+  public void unmapDeleted() {
+    peers.values().forEach(peer -> peer.ifPresent(PeerIndex::unmapDeleted));
+  }
+
   /** Unmaps segments of peers that no shuffle has used for that time. */
   public void unmapIdle(Duration idle) {
     peers.values().forEach(peer -> peer.ifPresent(index -> index.unmapIdle(idle.toNanos())));

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileStore;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -85,11 +86,15 @@ final class IndexFiles {
   /** Creates the overflow folder and the link to it, unless they exist. */
   private static void link(Path folder, Path target) throws IOException {
     Path link = folder.resolve(OVERFLOW);
-    if (!Files.exists(link, LinkOption.NOFOLLOW_LINKS)) {
-      Files.createSymbolicLink(link, target);
-    }
-    if (!Files.exists(target)) {
-      Files.createDirectory(target, FOLDER_OF_OWNER);
+    try {
+      if (!Files.exists(target)) {
+        Files.createDirectory(target, FOLDER_OF_OWNER);
+      }
+      if (!Files.exists(link, LinkOption.NOFOLLOW_LINKS)) {
+        Files.createSymbolicLink(link, target);
+      }
+    } catch (FileAlreadyExistsException e) {
+      LOG.debug("Another task has just created {}", e.getFile());
     }
   }
 

@@ -137,6 +137,11 @@ public final class PeerIndex {
       end(shuffleId, slot, false);
     }
     endRemovedByOwner();
+    unmapDeleted();
+  }
+
+  /** Unmaps unused segments whose files are gone. */
+  void unmapDeleted() {
     segments.unmapDeleted();
   }
 

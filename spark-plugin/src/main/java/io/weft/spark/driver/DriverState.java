@@ -200,7 +200,10 @@ public final class DriverState {
   /** Drops the state of an executor. Does nothing if it has ended before. */
   private synchronized void ended(String executorId) {
     if (!ended.containsKey(executorId)) {
-      ended.put(executorId, new Ended(peers.remove(executorId), greeted.remove(executorId)));
+      // First here, then out of there: a look-up takes no lock.
+      ended.put(executorId, new Ended(peers.get(executorId), greeted.contains(executorId)));
+      peers.remove(executorId);
+      greeted.remove(executorId);
       reports.remove(executorId);
       remarks.remove(executorId);
     }

@@ -1,5 +1,6 @@
 package io.weft.spark.driver;
 
+import io.weft.shuffle.peer.LateLookupException;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -8,6 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.ExceptionFailure;
 import org.apache.spark.FetchFailed;
+import org.apache.spark.Success$;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
@@ -32,8 +34,11 @@ public final class ShuffleFailureListener extends SparkListener {
   /** Code of shuffles. Tensors and collectives refuse what users pass to them. */
   private static final Pattern OURS = Pattern.compile("io\\.weft\\.(shuffle|memory|spark)\\..*");
 
+  /** Failures of executors that ended before are never counted, and would stay. */
+  private static final int MAX_OPEN = 1000;
+
   private final Consumer<String> counted;
-  private final Map<Failure, String> open = new LinkedHashMap<>();
+  private final Map<Failure, String> open = newestOf(MAX_OPEN);
 
   /**
    * Creates a listener.
@@ -52,6 +57,15 @@ public final class ShuffleFailureListener extends SparkListener {
    */
   private record Failure(String executor, int stage, int attempt, long task) {}
 
+  private static Map<Failure, String> newestOf(int size) {
+    return new LinkedHashMap<>() {
+      @Override
+      protected boolean removeEldestEntry(Map.Entry<Failure, String> eldest) {
+        return size() > size;
+      }
+    };
+  }
+
   @Override
   public void onTaskEnd(SparkListenerTaskEnd end) {
     if (end.reason() instanceof FetchFailed failed) {
@@ -62,7 +76,8 @@ public final class ShuffleFailureListener extends SparkListener {
       if (isOfWeft(failed.fullStackTrace())) {
         open(end.taskInfo().executorId(), end, end.taskInfo().taskId(), failed.fullStackTrace());
       }
-    } else if (end.taskInfo().successful()) {
+    } else if (end.reason() instanceof Success$) {
+      // Not a resubmitted task: its executor may be lost.
       alive(end.taskInfo().executorId());
     }
   }
@@ -96,10 +111,11 @@ public final class ShuffleFailureListener extends SparkListener {
 
   /**
    * Whether an exception of this stack trace, or a cause of it, was thrown by Weft's code in a
-   * shuffle. An exception of the user's code that only passed through a writer is not.
+   * shuffle. An exception of the user's code that only passed through a writer is not, nor is a
+   * late driver.
    */
   static boolean isOfWeft(String trace) {
-    if (!SHUFFLE.matcher(trace).find()) {
+    if (!SHUFFLE.matcher(trace).find() || trace.contains(LateLookupException.class.getName())) {
       return false;
     }
     Matcher thrown = THROWN.matcher(trace);

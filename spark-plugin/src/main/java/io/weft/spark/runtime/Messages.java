@@ -154,6 +154,7 @@ public final class Messages {
     }
 
     /** How addresses are sent. */
+    @SuppressWarnings("ArrayRecordComponent") // Never compared.
     private record EncodedAddresses(byte[] bytes) implements Serializable {
       private Object readResolve() throws InvalidObjectException {
         try {

@@ -12,6 +12,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.List;
@@ -94,7 +95,7 @@ final class RewrittenBlocks {
   /** Without a task of the shuffle in this executor, only its settings tell the form. */
   private RecordForm form(BlockRequest request) throws IOException {
     RecordForm known = forms.get(request.key().shuffleId());
-    if (known == RecordForm.NONE) {
+    if (RecordForm.NONE.equals(known)) {
       throw new IOException(
           request.key()
               + " has batches of columns or arrays, which only the reader of its shuffle can read;"
@@ -163,16 +164,26 @@ final class RewrittenBlocks {
 
   /**
    * A block in a temporary file. Spark releases a buffer once for each time that it retained it,
-   * and the buffers that it sends to other executors once without that.
+   * and the buffers that it sends to other executors once without that. A request that fails at one
+   * block leaves the buffers before it to the garbage collector.
    */
   private static final class TemporaryBlock extends ManagedBuffer {
-    private final File file;
+    private static final Cleaner CLEANER = Cleaner.create();
+
     private final FileSegmentManagedBuffer bytes;
+    private final Cleaner.Cleanable deletion;
     private final AtomicInteger references = new AtomicInteger();
 
     TemporaryBlock(File file, TransportConf transport) {
-      this.file = file;
       this.bytes = new FileSegmentManagedBuffer(transport, file, 0, file.length());
+      this.deletion = CLEANER.register(this, new Deletion(file));
+    }
+
+    private record Deletion(File file) implements Runnable {
+      @Override
+      public void run() {
+        boolean unused = file.delete(); // False if another program has deleted it.
+      }
     }
 
     @Override
@@ -199,7 +210,7 @@ final class RewrittenBlocks {
     @Override
     public ManagedBuffer release() {
       if (references.decrementAndGet() <= 0) {
-        boolean unused = file.delete(); // False if it was deleted before.
+        deletion.clean();
       }
       return this;
     }

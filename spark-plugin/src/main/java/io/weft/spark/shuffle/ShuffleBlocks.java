@@ -4,10 +4,10 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.FetchListener;
+import io.weft.shuffle.peer.LateLookupException;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -104,7 +104,7 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
    * Looks up the executors of all blocks in one request, before the first call to one of them. If
    * that fails, the executors and their blocks may be good, so no fetch failure is reported.
    *
-   * @throws UncheckedIOException if the driver does not answer in time
+   * @throws LateLookupException if the driver does not answer in time
    */
   public void lookUpExecutors(TaskContext context) {
     ExecutorExchange exchange = WeftExecutor.exchange();
@@ -114,7 +114,7 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
       exchange.calls().prepare(others);
     } catch (IOException e) {
       context.killTaskIfInterrupted();
-      throw new UncheckedIOException(e.getMessage(), e);
+      throw new LateLookupException(e);
     }
   }
 

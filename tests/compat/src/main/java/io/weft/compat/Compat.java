@@ -46,14 +46,19 @@ public final class Compat {
     compat.assembleHome(Path.of(arguments[0]));
     List<String> wanted = List.of(arguments).subList(1, arguments.length);
     boolean equal = true;
+    boolean any = false;
     for (Program program : all()) {
       String name = program.name().toLowerCase(Locale.ROOT);
       if (wanted.isEmpty()
           || wanted.stream().anyMatch(part -> name.contains(part.toLowerCase(Locale.ROOT)))) {
         equal &= compat.compare(program);
+        any = true;
       }
     }
-    System.exit(equal ? 0 : 1);
+    if (!any) {
+      System.out.println("No program has a name with " + wanted);
+    }
+    System.exit(equal && any ? 0 : 1);
   }
 
   private static List<Program> all() {
@@ -95,6 +100,9 @@ public final class Compat {
     }
     if (!with.lines().equals(without.lines())) {
       return say("differs", program, difference(without.lines(), with.lines()));
+    }
+    if (with.published() == 0) {
+      return say("not by Weft", program, "no map output went through Weft");
     }
     String figures =
         "%d lines, %d map outputs by Weft".formatted(with.lines().size(), with.published());
