@@ -1,7 +1,7 @@
 package io.weft.transfers;
 
-import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
