@@ -166,9 +166,12 @@ final class ExtentLedger {
     return unused;
   }
 
-  /** Fails as {@link #free} does unless the extent is allocated. */
-  synchronized void requireAllocated(Extent extent) {
-    Block unused = blockOf(extent);
+  /**
+   * Whether the memory of an extent can be allocated again once it is free. Fails as {@link #free}
+   * does unless the extent is allocated.
+   */
+  synchronized boolean isReusable(Extent extent) {
+    return !blockOf(extent).segment.disposable && !refusing;
   }
 
   private Block blockOf(Extent extent) {

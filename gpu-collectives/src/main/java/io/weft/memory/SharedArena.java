@@ -172,8 +172,7 @@ public final class SharedArena implements AutoCloseable {
    * @throws IllegalStateException when the extent is not allocated, as after an earlier free
    */
   public void free(Extent extent) {
-    if (POISON) {
-      ledger.requireAllocated(extent);
+    if (POISON && ledger.isReusable(extent)) {
       Memory.setMemory(extent.address(), extent.length(), POISONED);
     }
     Segment unneeded = ledger.free(extent);

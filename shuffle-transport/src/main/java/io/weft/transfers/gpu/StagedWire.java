@@ -199,8 +199,12 @@ final class StagedWire implements TransferWire {
 
   @Override
   public void abort(String reason) {
-    aborted = true;
-    host.abort(reason);
+    try {
+      // First the reason, which a move throws when it sees the flag.
+      host.abort(reason);
+    } finally {
+      aborted = true;
+    }
   }
 
   /** Waits for the stream's copies. If they do not end, their memory is never freed. */
