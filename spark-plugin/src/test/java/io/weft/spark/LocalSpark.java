@@ -38,6 +38,8 @@ public final class LocalSpark implements AutoCloseable {
             .config("spark.sql.shuffle.partitions", "5")
             // Room for the compiled code of all queries of a class.
             .config("spark.sql.codegen.cache.maxEntries", "2000")
+            // Tests of failures must not fall back to Spark's shuffle.
+            .config("spark.weft.fallback.failures", "0")
             .config("spark.weft.route", "rows");
     settings.forEach(builder::config);
     return new LocalSpark(builder.getOrCreate());

@@ -31,8 +31,9 @@ public final class ShuffleFailureListener extends SparkListener {
   /** The task's writer or reader must be on the stack, because the arena also serves others. */
   private static final Pattern SHUFFLE = Pattern.compile("at io\\.weft\\.spark\\.(shuffle|sql)\\.");
 
-  /** Code of shuffles. Tensors and collectives refuse what users pass to them. */
-  private static final Pattern OURS = Pattern.compile("io\\.weft\\.(shuffle|memory|spark)\\..*");
+  /** Code of shuffles. Tensors, collectives and functions on batches refuse what users pass. */
+  private static final Pattern OURS =
+      Pattern.compile("io\\.weft\\.(shuffle|memory|spark\\.shuffle|spark\\.columns)\\..*");
 
   /** Failures of executors that ended before are never counted, and would stay. */
   private static final int MAX_OPEN = 1000;

@@ -27,6 +27,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.nccl.allowUnencrypted", "false");
     expected.put("spark.weft.port", "0");
     expected.put("spark.weft.fallback.failures", "3");
+    expected.put("spark.weft.driver.collect", "true");
     expected.put("spark.weft.memory.size", "0");
     expected.put("spark.weft.memory.hostFraction", "0.5");
     expected.put("spark.weft.memory.segmentSize", "64m");

@@ -78,6 +78,8 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
     settings.put("spark.local.dir", localFolder().toString());
     settings.put("spark.sql.warehouse.dir", folder.resolve("warehouse").toString());
     settings.put("spark.weft.memory.folder", sharedMemory.toString());
+    // Tests of failures must not fall back to Spark's shuffle.
+    settings.put("spark.weft.fallback.failures", "0");
     return settings;
   }
 

@@ -40,8 +40,7 @@ class FaultsOverTcpTest {
           .migrating()
           .set("spark.weft.transport", "tcp")
           .set("spark.weft.fetch.timeout", "10s")
-          .set("spark.stage.maxConsecutiveAttempts", "10")
-          .set("spark.weft.fallback.failures", "0");
+          .set("spark.stage.maxConsecutiveAttempts", "10");
 
   @BeforeEach
   void allExecutorsAreThere() {
