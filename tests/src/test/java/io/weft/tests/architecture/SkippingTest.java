@@ -55,7 +55,9 @@ class SkippingTest {
           "io.weft.transfers.TestGpus",
           "io.weft.testgpus.TestMachine",
           "io.weft.testgpus.UsesGpu",
-          "io.weft.device.UsesDoubles");
+          "io.weft.device.UsesDoubles",
+          // Passes the skip of a rank's thread on to the test.
+          "io.weft.collectives.contract.RankGang");
 
   /**
    * A skipped test is a gap that looks like success. Only two things may skip: the two hosts as
