@@ -25,7 +25,8 @@ class FallbackAfterFailuresTest {
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
   void newShufflesGoBySparkAfterThreeFailures(String route) {
-    try (LocalSpark spark = start(Map.of("spark.weft.route", route, "spark.weft.fallback.failures", "3"))) {
+    try (LocalSpark spark =
+        start(Map.of("spark.weft.route", route, "spark.weft.fallback.failures", "3"))) {
       Dataset<Row> before = rows(spark);
       assertThat(before.queryExecution().toRdd().count()).isEqualTo(ROWS);
       for (int i = 1; i <= 3; i++) {
