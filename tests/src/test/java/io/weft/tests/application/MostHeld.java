@@ -14,13 +14,14 @@ public final class MostHeld implements Serializable {
   private long records;
   private long readers;
   private long receivingBytes;
+  private long hashes;
 
   /** Reads all records of a task and looks at each hundredth one. */
   public static <T> FlatMapFunction<Iterator<T>, MostHeld> measure() {
     return records -> {
       MostHeld most = new MostHeld();
       while (records.hasNext()) {
-        records.next();
+        most.hashes += records.next().hashCode();
         if (most.records++ % 100 == 0) {
           most.look(WeftExecutor.exchange().statistics());
         }
@@ -36,6 +37,11 @@ public final class MostHeld implements Serializable {
 
   public long records() {
     return records;
+  }
+
+  /** Sum of the records' hash codes, which does not depend on their order. */
+  public long hashes() {
+    return hashes;
   }
 
   public long readers() {

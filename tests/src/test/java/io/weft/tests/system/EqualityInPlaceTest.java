@@ -8,14 +8,10 @@ class EqualityInPlaceTest extends EqualityContract {
     super("auto");
   }
 
+  /** The other ways go over TCP. */
   @Override
   List<Way> ways() {
-    return List.of(
-        new Way("auto", true),
-        new Way("columns", true),
-        new Way("columns", false),
-        new Way("rows", true),
-        new Way("rows", false));
+    return List.of(new Way("auto", true), new Way("columns", false), new Way("rows", true));
   }
 
   @Override
