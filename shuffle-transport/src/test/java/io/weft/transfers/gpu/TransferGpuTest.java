@@ -216,11 +216,12 @@ class TransferGpuTest {
       answer.countDown();
       await()
           .untilAsserted(
-              () ->
-                  assertThatThrownBy(opening::get)
-                      .isInstanceOf(IllegalArgumentException.class)
-                      .hasMessage("no such GPU"));
-      await().until(() -> calls.size() > 1);
+              () -> {
+                assertThatThrownBy(opening::get)
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessage("no such GPU");
+                assertThat(calls).hasSizeGreaterThan(1);
+              });
     }
   }
 }
