@@ -18,7 +18,7 @@ import java.util.Map;
 
 /** Runs the benchmark of the driver. For one use and one thread. */
 final class DriverBench {
-  private static final String HEAP = "128m";
+  private static final String HEAP = "92m";
   private static final String LARGE_HEAP = "640m";
 
   /** Above the number of executors that the goal is for, more heap is needed. */
