@@ -23,8 +23,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The rounds of one end of a clique with its peer. In a round both ends exchange offers, then the
- * matched transfers move. Used by the lane's thread.
+ * The rounds of one end of a clique with its peer. In a round both ends exchange offers and confirm
+ * them, then the matched transfers move. Used by the lane's thread.
  */
 final class CliqueRounds {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueRounds.class);
@@ -100,7 +100,7 @@ final class CliqueRounds {
   /**
    * Runs one round: waits for the peer, exchanges offers with it, and moves what matches. This end
    * may wait for long, and its transfers may fail meanwhile. So it makes its offers when the peer
-   * has come, and no offer is out of date when both ends match it.
+   * has come. Both ends confirm them, so that no offer is out of date when it is matched.
    *
    * @param leaving whether to give up the communicator if this end has nothing to offer
    * @return whether a transfer was settled
@@ -252,7 +252,22 @@ final class CliqueRounds {
     ready.forEach(transfer -> transfer.endBecause(cause));
   }
 
+  /**
+   * Both ends confirm their offers before any is matched. A transfer may have been withdrawn after
+   * its end made its manifest, and before the other end made its own.
+   */
+  private void confirmOffers() {
+    boolean more = matcher.mayMatch();
+    while (more) {
+      Manifest mine = matcher.withdrawals();
+      List<ManifestEntry> theirs = connection.wire().exchange(mine);
+      matcher.addPeerWithdrawals(theirs);
+      more = !mine.entries().isEmpty() || !theirs.isEmpty();
+    }
+  }
+
   private boolean settle() {
+    confirmOffers();
     OfferMatcher.Matched matched = matcher.match();
     counters.add(
         TransferCounter.FAILED,
