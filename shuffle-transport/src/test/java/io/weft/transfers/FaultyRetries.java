@@ -58,12 +58,7 @@ final class FaultyRetries {
 
   /** The two ends of one attempt, and what they transfer. */
   private record Attempt(
-      int from,
-      int to,
-      BufferShape shape,
-      long key,
-      Numbering numbering,
-      TransferAttempt attempt) {
+      int from, int to, BufferShape shape, long key, Numbering numbering, TransferAttempt attempt) {
     Attempt again(long otherKey) {
       TransferAttempt next =
           numbering == Numbering.STAGE_ATTEMPTS
@@ -131,8 +126,7 @@ final class FaultyRetries {
     }
     End first = start(attempt, sendsFirst);
     pause();
-    boolean alone =
-        mayBeKilled && attempt.numbering() != Numbering.NONE && random.nextInt(3) == 0;
+    boolean alone = mayBeKilled && attempt.numbering() != Numbering.NONE && random.nextInt(3) == 0;
     boolean secondWaits = random.nextBoolean();
     if (alone) {
       // Only this task runs again, and its peer may come before.
