@@ -12,9 +12,8 @@ import java.util.Set;
 
 /**
  * Matches the offers of the two ends of a clique. The n-th send of one end matches the n-th receive
- * of the other. Both ends confirm what they have not withdrawn, see {@link #mayMatch}. Then they
- * hold the same lists, so both reach the same result: the payload moves, or the transfer fails at
- * both ends.
+ * of the other. Both ends first confirm their offers, see {@link #mayMatch}, and hold the same
+ * lists. So both reach the same result: the payload moves, or the transfer fails at both ends.
  *
  * <p>A failed offer fails the peer's offer of the same key. It is skipped if the peer offers
  * another key, or if its end offers this key again as its next one: a task runs again, and its
@@ -220,7 +219,7 @@ final class OfferMatcher {
   /**
    * Marks the offers that the peer withdraws, see {@link #withdrawals}.
    *
-   * @throws IllegalArgumentException if an entry is not a withdrawal, or of an offer not there
+   * @throws IllegalArgumentException if an entry withdraws no offer
    */
   void addPeerWithdrawals(List<ManifestEntry> entries) {
     if (!entries.stream().allMatch(ManifestEntry::isWithdrawal)) {
@@ -269,9 +268,8 @@ final class OfferMatcher {
   }
 
   /**
-   * Whether offers of both ends may match, the same at both ends. Then both exchange their {@link
-   * #withdrawals} until neither has one. So no transfer matches that was withdrawn before the other
-   * end started its own.
+   * Whether offers of both ends may match. Then both exchange their {@link #withdrawals} until
+   * neither has one, so that no transfer matches that was withdrawn before the other end started.
    */
   boolean mayMatch() {
     return (mySends.isWaiting() && theirReceives.isWaiting())
