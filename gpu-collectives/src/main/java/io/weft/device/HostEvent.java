@@ -87,7 +87,7 @@ public final class HostEvent implements Event, AutoCloseable {
   private void inform(Runnable listener) {
     try {
       listener.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.error("A listener of {} failed", what, e);
     }
   }

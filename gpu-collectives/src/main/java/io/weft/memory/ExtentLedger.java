@@ -166,6 +166,15 @@ final class ExtentLedger {
     return unused;
   }
 
+  /** Stops to allocate from a segment, which is removed with its last extent. */
+  synchronized void abandon(int number) {
+    Segment segment = segment(number);
+    if (!segment.disposable) {
+      segment.disposable = true;
+      segment.tier.free.removeAll(segment);
+    }
+  }
+
   /**
    * Whether the memory of an extent can be allocated again once it is free. Fails as {@link #free}
    * does unless the extent is allocated.

@@ -3,6 +3,7 @@ package io.weft.memory;
 import io.weft.memory.ExtentLedger.Granules;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import org.slf4j.Logger;
@@ -57,7 +58,33 @@ final class SegmentSupply {
     return make(tier, Granules.bytes(granules), granules, true);
   }
 
+  /** Makes a segment whose name other processes can find. */
   private Extent make(Tier tier, long bytes, int granules, boolean oversize) {
+    Extent extent = makeOnce(tier, bytes, granules, oversize);
+    if (extent == null || hasName(tier, extent.segment())) {
+      return extent;
+    }
+    // The folder was deleted meanwhile, perhaps also created again.
+    discardUnnamed(extent);
+    boolean unused = restoreFolder();
+    return makeOnce(tier, bytes, granules, oversize);
+  }
+
+  private boolean hasName(Tier tier, int segment) {
+    return tier.kind == MemoryKind.PRIVATE
+        || Files.exists(name(segment), LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** The segment goes with its last extent: another thread may have one in it. */
+  private void discardUnnamed(Extent extent) {
+    ledger.abandon(extent.segment());
+    Segment unused = ledger.free(extent);
+    if (unused != null) {
+      discard(unused);
+    }
+  }
+
+  private Extent makeOnce(Tier tier, long bytes, int granules, boolean oversize) {
     int id = ledger.claim(tier, bytes);
     if (id < 0) {
       return null;

@@ -114,6 +114,10 @@ class HostEventTest {
         cause -> {
           throw new IllegalStateException("thrown by the test");
         });
+    event.whenDone(
+        cause -> {
+          throw new NoClassDefFoundError("thrown by the test");
+        });
     List<Throwable> heard = new ArrayList<>();
     event.whenDone(heard::add);
     IllegalStateException failure = new IllegalStateException("the work failed");

@@ -77,6 +77,28 @@ class SharedArenaFaultTest {
     }
   }
 
+  /** Between the creation of a file and its first use, another program deletes the folder. */
+  @Test
+  void aSegmentThatLosesItsNameWhileItIsMadeIsMadeAgain() throws IOException {
+    storage.reserve =
+        (file, bytes) -> {
+          MappedSegment made = MappedSegment.reserve(file, bytes);
+          storage.reserve = MappedSegment::reserve;
+          folders.deleteArena();
+          folders.restore();
+          return made;
+        };
+    try (SharedArena arena = SharedArena.open(options(folders.arena, 0), storage)) {
+      Extent extent = arena.allocate(SEGMENT / 2, Use.RETAINED);
+      assertThat(arena.segmentFile(extent.segment())).exists();
+      assertThat(arena.statistics().memory().segments()).isEqualTo(1);
+      Extent beside = arena.allocate(SEGMENT / 2, Use.RETAINED);
+      assertThat(beside.segment()).isEqualTo(extent.segment());
+      arena.free(extent);
+      arena.free(beside);
+    }
+  }
+
   @Test
   void aFileSystemThatFillsUpMidwayLeavesNoFileAndDiskTakesOver() throws IOException {
     storage.reserve =

@@ -239,12 +239,14 @@ public record ExchangeOptions(
    * @param hostFraction the part of a memory file system up to which Weft fills it, above 0 and at
    *     most 1
    * @param otherBytes memory of this process beside the Java heap and shared memory
+   * @param childBytes memory that processes started by this one may take, for example Python's
    * @param containerBytes memory of the container, if the cluster manager counts the resident
    *     memory of processes, mapped files included; empty if only control groups limit it
    */
-  public record MemoryGrant(double hostFraction, long otherBytes, OptionalLong containerBytes) {
+  public record MemoryGrant(
+      double hostFraction, long otherBytes, long childBytes, OptionalLong containerBytes) {
     /** All of the host, as far as control groups allow. */
-    public static final MemoryGrant WHOLE_HOST = new MemoryGrant(1, 0, OptionalLong.empty());
+    public static final MemoryGrant WHOLE_HOST = new MemoryGrant(1, 0, 0, OptionalLong.empty());
 
     public MemoryGrant {
       Objects.requireNonNull(containerBytes, "containerBytes");
@@ -253,9 +255,10 @@ public record ExchangeOptions(
         throw new IllegalArgumentException(
             "hostFraction is " + hostFraction + "; allowed are values above 0, at most 1");
       }
-      if (otherBytes < 0 || containerBytes.orElse(1) < 1) {
+      if (otherBytes < 0 || childBytes < 0 || containerBytes.orElse(1) < 1) {
         throw new IllegalArgumentException(
-            "otherBytes " + otherBytes + ", containerBytes " + containerBytes);
+            "otherBytes %d, childBytes %d, containerBytes %s"
+                .formatted(otherBytes, childBytes, containerBytes));
       }
     }
   }

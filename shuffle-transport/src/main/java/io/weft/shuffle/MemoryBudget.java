@@ -39,6 +39,9 @@ public final class MemoryBudget implements MemoryLimit {
   /** Bytes of a container that stay free even if the JVM has its full size. */
   private static final long HEADROOM_BYTES = 64L << 20;
 
+  /** How long the memory of child processes is taken as known: all processes have to be read. */
+  private static final long CHILDREN_NANOS = TimeUnit.SECONDS.toNanos(5);
+
   /** How long an objection holds, because reading the figures costs more than an allocation. */
   private static final long OBJECTION_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -54,8 +57,11 @@ public final class MemoryBudget implements MemoryLimit {
   private final long bytes;
   private final List<String> remarks = new ArrayList<>();
   private volatile Objection last;
+  private volatile Children children;
 
   private record Objection(String reason, long nanoTime) {}
+
+  private record Children(long bytes, long nanoTime) {}
 
   /**
    * Computes the budget.
@@ -145,7 +151,7 @@ public final class MemoryBudget implements MemoryLimit {
    * What is left of a limit.
    *
    * @param limit of the container
-   * @param processBytes that this process may still take
+   * @param processBytes that this process and its children may still take
    */
   private record Share(Limit limit, long processBytes) {
     long leftBytes() {
@@ -160,20 +166,37 @@ public final class MemoryBudget implements MemoryLimit {
 
   /** The share of the tightest limit; empty if there is no limit. */
   private Optional<Share> share() {
-    Optional<Limit> tightest = cgroup.tightest();
-    if (countsMappedFiles()) {
-      Limit granted =
-          new Limit(
-              options.grant().containerBytes().getAsLong(),
-              cgroup.residentBytes() - libraryBytes,
-              Path.of(names.of("containerBytes")));
-      tightest =
-          tightest
-              .filter(limit -> limit.roomBytes() < granted.roomBytes())
-              .or(() -> Optional.of(granted));
-    }
     long more = Math.max(HEADROOM_BYTES, processBytes - cgroup.privateBytes());
-    return tightest.map(limit -> new Share(limit, more));
+    // A control group counts what its processes have; the figures of a grant are this process's.
+    Optional<Share> tightest =
+        cgroup.tightest().map(limit -> new Share(limit, more + moreOfChildren()));
+    if (!countsMappedFiles()) {
+      return tightest;
+    }
+    Limit granted =
+        new Limit(
+            options.grant().containerBytes().getAsLong(),
+            cgroup.residentBytes() - libraryBytes,
+            Path.of(names.of("containerBytes")));
+    Share share = new Share(granted, more + options.grant().childBytes());
+    return tightest
+        .filter(each -> each.leftBytes() < share.leftBytes())
+        .or(() -> Optional.of(share));
+  }
+
+  /** The bytes that child processes may take beyond those that they have. */
+  private long moreOfChildren() {
+    long granted = options.grant().childBytes();
+    if (granted == 0) {
+      return 0;
+    }
+    Children known = children;
+    long now = System.nanoTime();
+    if (known == null || now - known.nanoTime > CHILDREN_NANOS) {
+      known = new Children(cgroup.childrenBytes(), now);
+      children = known;
+    }
+    return Math.max(0, granted - known.bytes);
   }
 
   /** The budget in a container: the user's, or at most what is left. */

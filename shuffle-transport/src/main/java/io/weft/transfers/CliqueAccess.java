@@ -180,10 +180,14 @@ final class CliqueAccess implements AutoCloseable {
 
     /** Closes the wire and the communicator; the next round that needs them opens new ones. */
     void closeCommunicator() {
-      closeWire();
-      if (lease != null) {
-        lease.close();
+      try {
+        closeWire();
+      } finally {
+        CliqueLease last = lease;
         lease = null;
+        if (last != null) {
+          last.close();
+        }
       }
     }
 

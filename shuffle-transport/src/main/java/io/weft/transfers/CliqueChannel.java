@@ -229,7 +229,11 @@ final class CliqueChannel implements AutoCloseable {
    * @param reason for the messages at both ends
    */
   void abort(String reason) {
-    connection.abort(reason);
+    try {
+      connection.abort(reason);
+    } catch (RuntimeException e) {
+      LOG.warn("The communicator of {} was not aborted", key, e);
+    }
     wake();
   }
 

@@ -2,7 +2,6 @@ package io.weft.transfers;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
-import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
@@ -23,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The rounds of one end of a clique with its peer. In a round both ends exchange offers, then the
- * matched transfers move. Used by the lane's thread.
+ * The rounds of one end of a clique with its peer. In a round both ends exchange offers and confirm
+ * them, then the matched transfers move. Used by the lane's thread.
  */
 final class CliqueRounds {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueRounds.class);
@@ -100,7 +99,7 @@ final class CliqueRounds {
   /**
    * Runs one round: waits for the peer, exchanges offers with it, and moves what matches. This end
    * may wait for long, and its transfers may fail meanwhile. So it makes its offers when the peer
-   * has come, and no offer is out of date when both ends match it.
+   * has come. Both ends confirm them, so that no offer is out of date when it is matched.
    *
    * @param leaving whether to give up the communicator if this end has nothing to offer
    * @return whether a transfer was settled
@@ -252,7 +251,22 @@ final class CliqueRounds {
     ready.forEach(transfer -> transfer.endBecause(cause));
   }
 
+  /**
+   * Both ends confirm their offers before any is matched. A transfer may have been withdrawn after
+   * its end made its manifest, and before the other end made its own.
+   */
+  private void confirmOffers() {
+    boolean more = matcher.mayMatch();
+    while (more) {
+      Manifest mine = matcher.withdrawals();
+      List<ManifestEntry> theirs = connection.wire().exchange(mine);
+      matcher.addPeerWithdrawals(theirs);
+      more = !mine.entries().isEmpty() || !theirs.isEmpty();
+    }
+  }
+
   private boolean settle() {
+    confirmOffers();
     OfferMatcher.Matched matched = matcher.match();
     counters.add(
         TransferCounter.FAILED,
@@ -286,11 +300,25 @@ final class CliqueRounds {
   void breakOff(RuntimeException cause, String reason) {
     LOG.info("{} breaks off: {}", name, cause.toString());
     verdicts.clear();
-    connection.abort(reason);
+    try {
+      connection.abort(reason);
+    } catch (RuntimeException | Error e) {
+      LOG.warn("{}: the peer may not learn of the failure", name, e);
+    }
     // Waiters learn of the failure first: a wire may take long to close.
     matcher.announce(cause);
-    connection.closeCommunicator();
-    counters.add(TransferCounter.FAILED, matcher.fail(cause));
+    try {
+      connection.closeCommunicator();
+      counters.add(TransferCounter.FAILED, matcher.fail(cause));
+    } catch (RuntimeException | Error e) {
+      int left = matcher.clear();
+      counters.add(TransferCounter.FAILED, left);
+      LOG.error(
+          "{}: the communicator may still use the memory of {} transfers, which is kept",
+          name,
+          left,
+          e);
+    }
   }
 
   /**
@@ -402,54 +430,6 @@ final class CliqueRounds {
           receive.end(OfferMatcher.failedAtPeer(receive, theirs));
         }
       }
-    }
-  }
-
-  /** Moves the payload of groups and counts it. Used by the lane's thread. */
-  static final class GroupMoves {
-    private final TransferCounters counters;
-
-    GroupMoves(TransferCounters counters) {
-      this.counters = counters;
-    }
-
-    /** Moves plain arrays, then encoded ones; encoding starts meanwhile. */
-    void move(TransferWire wire, OfferMatcher.Group group) {
-      CodedGroup coded = new CodedGroup(group.sends(), group.receives());
-      List<TypedBuffer> sends = plain(group.sends());
-      List<TypedBuffer> receives = plain(group.receives());
-      coded.move(wire, sends, receives);
-      counters.increment(TransferCounter.GROUPS);
-      counters.add(TransferCounter.SENT, group.sends().size() - coded.failedSends());
-      counters.add(TransferCounter.RECEIVED, group.receives().size() - coded.failedReceives());
-      counters.add(TransferCounter.FAILED, coded.failedSends() + coded.failedReceives());
-      counters.add(TransferCounter.BYTES_SENT, coded.sentBytes());
-      counters.add(TransferCounter.BYTES_RECEIVED, coded.receivedBytes());
-    }
-
-    /**
-     * As {@link #move}, for plain arrays behind device work: the devices enqueue the move at once.
-     * Success is not known yet, so it is not counted here.
-     */
-    void moveBehind(TransferWire wire, OfferMatcher.Group group) {
-      counters.increment(TransferCounter.GROUPS_BEHIND_DEVICES);
-      List<TypedBuffer> sends = plain(group.sends());
-      List<TypedBuffer> receives = plain(group.receives());
-      wire.moveBehind(group.sources(), sends, receives);
-      counters.increment(TransferCounter.GROUPS);
-      counters.add(TransferCounter.BYTES_SENT, bytes(sends));
-      counters.add(TransferCounter.BYTES_RECEIVED, bytes(receives));
-    }
-
-    private static long bytes(List<TypedBuffer> buffers) {
-      return buffers.stream().mapToLong(TypedBuffer::bytes).sum();
-    }
-
-    private static List<TypedBuffer> plain(List<PreparedTransfer> transfers) {
-      return transfers.stream()
-          .filter(transfer -> transfer.coding().isPlain())
-          .map(PreparedTransfer::buffer)
-          .toList();
     }
   }
 }

@@ -37,9 +37,10 @@ import java.util.concurrent.ConcurrentHashMap;
  * both ends. The source's executor gets the original exception of a failed source; the destination
  * gets its message.
  *
- * <p>A receive that is closed before both ends have matched it is withdrawn: no send meets it any
- * more. A send of the same key waits for the next receive of these two devices, and fails if that
- * has another key.
+ * <p>A receive that is closed before both ends have matched it is withdrawn: no send that starts
+ * later meets it. A send of the same key fails. If the receive belongs to an attempt, see {@link
+ * #ofAttempt}, the send waits for the next receive of these two devices, and fails if that has
+ * another key.
  *
  * <p>Thread-safe. Closing fails the transfers under way.
  */
@@ -99,7 +100,7 @@ public final class DeviceTransfers implements AutoCloseable {
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
     this.counters = new TransferCounters();
     this.coders = new CodecThreads(membership.executor(), counters);
-    this.cliques = new TransferCliques(membership.executor(), access, counters, options);
+    this.cliques = new TransferCliques(membership.executor(), access, counters, buffers, options);
     this.attempt = TransferAttempt.NONE;
     this.launchers = new TreeMap<>();
     for (DeviceId device : membership.devices()) {
@@ -131,8 +132,9 @@ public final class DeviceTransfers implements AutoCloseable {
 
   /**
    * Withdraws the transfers that were started by this object and have not ended, and refuses new
-   * ones. Their events fail at once. Their memory stays until no lane uses it. The other ends wait
-   * for the next transfers in this direction, and fail if these have other keys.
+   * ones. Their events fail at once. Their memory stays until no lane uses it. The other ends of an
+   * attempt wait for the next transfers in this direction, and fail if these have other keys.
+   * Without an attempt they fail.
    *
    * @param reason for the messages at both ends
    */

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The offers of one end in one round, as a block of a fixed size, so that the other end knows the
- * size. Offers that do not fit go into the next round.
+ * The offers of one end in one round, or its later withdrawals, as a block of a fixed size, so that
+ * the other end knows the size. Offers that do not fit go into the next round.
  *
  * <pre>
  *   0 int magic | 4 short version | 6 short entries
@@ -28,7 +28,7 @@ public final class Manifest {
   public static final int BYTES = 8 << 10;
 
   private static final int MAGIC = 0x57454654;
-  private static final short VERSION = 2;
+  private static final short VERSION = 3;
   private static final int HEAD_BYTES = 8;
   private static final int ENTRY_BYTES = 32;
   private static final int MAX_FAILURE_BYTES = 1024;

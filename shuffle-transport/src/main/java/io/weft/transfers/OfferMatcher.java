@@ -12,16 +12,17 @@ import java.util.Set;
 
 /**
  * Matches the offers of the two ends of a clique. The n-th send of one end matches the n-th receive
- * of the other. Both ends hold the same lists, so both reach the same result without another
- * message: the payload moves, or the transfer fails at both ends.
+ * of the other. Both ends first confirm their offers, see {@link #mayMatch}, and hold the same
+ * lists. So both reach the same result: the payload moves, or the transfer fails at both ends.
  *
  * <p>A failed offer fails the peer's offer of the same key. It is skipped if the peer offers
  * another key, or if its end offers this key again as its next one: a task runs again, and its
  * transfers must not match those of its first attempt. For the same reason an offer is skipped if
  * the peer offers a transfer of a later attempt of the same work.
  *
- * <p>A withdrawn offer is a failed one whose end may offer the key again later. The peer's offer of
- * the same key waits for the next offer of that end, which decides.
+ * <p>A withdrawn offer of an attempt is a failed one whose end may offer the key again later. The
+ * peer's offer of the same key waits for the next offer of that end, which decides. Without an
+ * attempt the key does not come again, and the peer's offer fails.
  *
  * <p>Used by one thread, the thread of the clique's lane.
  */
@@ -196,6 +197,14 @@ final class OfferMatcher {
     }
   }
 
+  /** The offers that were given up since, as many as a manifest takes. Ends their transfers. */
+  Manifest withdrawals() {
+    Manifest manifest = new Manifest();
+    withdrawInto(manifest);
+    endFailed();
+    return manifest;
+  }
+
   /** Ends the transfers whose offers have failed: their payload never moves. */
   void endFailed() {
     for (OfferQueue mine : List.of(mySends, myReceives)) {
@@ -205,6 +214,18 @@ final class OfferMatcher {
         }
       }
     }
+  }
+
+  /**
+   * Marks the offers that the peer withdraws, see {@link #withdrawals}.
+   *
+   * @throws IllegalArgumentException if an entry withdraws no offer
+   */
+  void addPeerWithdrawals(List<ManifestEntry> entries) {
+    if (!entries.stream().allMatch(ManifestEntry::isWithdrawal)) {
+      throw new IllegalArgumentException("the peer has sent offers instead of its confirmation");
+    }
+    addPeerOffers(entries);
   }
 
   /**
@@ -244,6 +265,15 @@ final class OfferMatcher {
   /** Whether both ends wait: nothing can happen until one of them offers more. */
   boolean isStuck() {
     return isWaiting() && (theirSends.isWaiting() || theirReceives.isWaiting());
+  }
+
+  /**
+   * Whether offers of both ends may match. Then both exchange their {@link #withdrawals} until
+   * neither has one, so that no transfer matches that was withdrawn before the other end started.
+   */
+  boolean mayMatch() {
+    return (mySends.isWaiting() && theirReceives.isWaiting())
+        || (myReceives.isWaiting() && theirSends.isWaiting());
   }
 
   /** Matches the offers of both ends. Matched transfers count as moving until {@link #moved}. */
@@ -315,9 +345,12 @@ final class OfferMatcher {
             || one.nextKey().filter(key -> key == waiting.key()).isPresent());
   }
 
-  /** Whether the first offer is withdrawn, and its end has not offered the next one. */
+  /** Whether the first offer is withdrawn, and its work has not offered the next one. */
   private static boolean isUndecided(OfferQueue one, OfferQueue other) {
-    return one.offers.element().withdrawn && !other.first().hasFailed() && one.nextKey().isEmpty();
+    return one.offers.element().withdrawn
+        && one.first().attempt().work() >= 0
+        && !other.first().hasFailed()
+        && one.nextKey().isEmpty();
   }
 
   /** Ends an offer of this end without a counterpart. A failed one has ended before. */

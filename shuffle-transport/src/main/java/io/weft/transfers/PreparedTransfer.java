@@ -278,7 +278,10 @@ final class PreparedTransfer implements AutoCloseable {
     endUseIfPrepared();
   }
 
-  /** Withdraws the transfer, as {@link #close}; the peer's end waits for the next one. */
+  /**
+   * Withdraws the transfer, as {@link #close}. Of an attempt, the peer's end waits for the next
+   * transfer.
+   */
   void withdraw(String reason) {
     withdrawn = true;
     event.fail(new TransferException(event.what() + " was withdrawn: " + reason));

@@ -6,6 +6,7 @@ import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
 import io.weft.transfers.ReceiveMemory.BufferStatistics;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -14,7 +15,8 @@ import java.util.TreeMap;
 
 /**
  * Receive buffers from an arena. Returned buffers are kept by size and reused, so that after the
- * first batches a receive allocates nothing. When the arena runs full, idle buffers are freed.
+ * first batches a receive allocates nothing. Idle buffers are freed when the arena runs full, or
+ * when no buffer was taken or returned for a time.
  *
  * <p>Sizes up to 1 MiB are rounded up to a power of two, at least 4 KiB. Larger sizes are rounded
  * up to a multiple of 1 MiB. Thread-safe.
@@ -32,6 +34,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private long allocated;
   private long out;
   private long idleBytes;
+  private long lastUseNanos;
   private boolean closed;
 
   /** Takes buffers from an arena, which must stay open until the last buffer has returned. */
@@ -65,6 +68,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
     synchronized (this) {
       taken++;
       out++;
+      lastUseNanos = System.nanoTime();
     }
     Extent block = extent;
     return new TransferBuffer(extent.address(), bytes, () -> takeBack(block));
@@ -72,7 +76,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
 
   /**
    * Allocates buffers in advance, so that {@code count} buffers of this size can be taken without
-   * an allocation.
+   * an allocation while they are not idle for long.
    *
    * @throws ArenaFullException if the arena is full; earlier allocations stay
    * @throws IOException as {@link #take} does
@@ -109,6 +113,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
   private void takeBack(Extent extent) {
     synchronized (this) {
       out--;
+      lastUseNanos = System.nanoTime();
       if (!closed) {
         idle.computeIfAbsent(extent.length(), size -> new ArrayDeque<>()).push(extent);
         idleBytes += extent.length();
@@ -116,6 +121,16 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
       }
     }
     arena.free(extent);
+  }
+
+  /** Frees the idle buffers if none was taken or returned for that time. */
+  void freeIdle(Duration time) {
+    synchronized (this) {
+      if (idleBytes == 0 || System.nanoTime() - lastUseNanos < time.toNanos()) {
+        return;
+      }
+    }
+    giveBackIdle();
   }
 
   private void giveBackIdle() {

@@ -3,6 +3,7 @@ package io.weft.transfers;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.collectives.clique.CliqueKey;
 import io.weft.collectives.clique.CliqueKey.CliqueMember;
+import io.weft.collectives.clique.EndedIncarnations;
 import io.weft.device.HostLane;
 import io.weft.device.Lane;
 import io.weft.transfers.TransferCounter.TransferCounters;
@@ -28,8 +29,7 @@ final class TransferCliques implements AutoCloseable {
   private static final Duration MAX_REAP_PERIOD = Duration.ofSeconds(1);
   private static final int REAPS_PER_IDLE_TIME = 4;
 
-  /** The incarnations of processes that have ended, with the cause. */
-  private final Map<Incarnation, RuntimeException> failed = new LinkedHashMap<>();
+  private final EndedIncarnations<RuntimeException> failed = new EndedIncarnations<>();
 
   private final Map<CliqueKey, CliqueChannel> channels = new LinkedHashMap<>();
   private final String executor;
@@ -39,17 +39,23 @@ final class TransferCliques implements AutoCloseable {
   private final IdleReaper reaper;
   private boolean closed;
 
-  /** One incarnation of a process. */
-  private record Incarnation(String process, String incarnation) {}
-
-  /** Creates an object without cliques. */
+  /**
+   * Creates an object without cliques.
+   *
+   * @param buffers that are freed after they were idle as long as a clique
+   */
   TransferCliques(
-      String executor, CliqueAccess access, TransferCounters counters, TransferOptions options) {
+      String executor,
+      CliqueAccess access,
+      TransferCounters counters,
+      TransferBuffers buffers,
+      TransferOptions options) {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
     this.timeout = options.deadline();
-    this.reaper = new IdleReaper(executor, reapPeriod(options), () -> checks(options.idle()));
+    this.reaper =
+        new IdleReaper(executor, reapPeriod(options), () -> checks(buffers, options.idle()));
   }
 
   /**
@@ -61,10 +67,11 @@ final class TransferCliques implements AutoCloseable {
     return Duration.ofNanos(Math.min(MAX_REAP_PERIOD.toNanos(), shorter / REAPS_PER_IDLE_TIME));
   }
 
-  private synchronized List<Runnable> checks(Duration idle) {
-    return channels.values().stream()
-        .map(channel -> (Runnable) () -> channel.retireIfIdle(idle))
-        .toList();
+  private synchronized List<Runnable> checks(TransferBuffers buffers, Duration idle) {
+    List<Runnable> checks = new ArrayList<>();
+    channels.values().forEach(channel -> checks.add(() -> channel.retireIfIdle(idle)));
+    checks.add(() -> buffers.freeIdle(idle));
+    return checks;
   }
 
   /** Adds transfers to their clique, or fails them. */
@@ -88,9 +95,9 @@ final class TransferCliques implements AutoCloseable {
       throw new IllegalStateException("the transfers of executor " + executor + " were closed");
     }
     for (CliqueMember member : key.members()) {
-      RuntimeException cause = failed.get(new Incarnation(member.process(), member.incarnation()));
-      if (cause != null) {
-        throw cause;
+      Optional<RuntimeException> cause = failed.cause(member.process(), member.incarnation());
+      if (cause.isPresent()) {
+        throw cause.get();
       }
     }
     return channels.computeIfAbsent(key, this::open);
@@ -135,7 +142,7 @@ final class TransferCliques implements AutoCloseable {
         new TransferException(
             "executor " + process + " (" + incarnation + ") has ended: " + reason);
     synchronized (this) {
-      failed.put(new Incarnation(process, incarnation), cause);
+      failed.add(process, incarnation, cause);
       channels
           .values()
           .removeIf(

@@ -9,8 +9,8 @@ import java.time.Duration;
  * @param batchAge a smaller batch is launched at this age
  * @param deadline the longest time from the launch of a transfer to its end; the same on all
  *     executors
- * @param idle a clique gives up its communicator after both ends were idle for this time; the same
- *     on all executors
+ * @param idle a clique gives up its communicator after both ends were idle for this time, the same
+ *     on all executors; idle receive buffers are freed after this time
  */
 public record TransferOptions(
     long batchBytes, Duration batchAge, Duration deadline, Duration idle) {

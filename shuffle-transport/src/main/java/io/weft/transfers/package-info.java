@@ -8,8 +8,8 @@
  * thread "weft-transfer-launch-…" hands a batch to its cliques when the batch is large or old
  * enough, or when a thread waits for one of its transfers. A clique is a pair of devices with its
  * own lane, a thread of the highest priority. The lane works in rounds: both ends exchange
- * manifests with their offers, and the matched transfers move as one group over a {@code
- * TransferWire}. A transfer whose key, type or size differs fails at both ends.
+ * manifests with their offers and confirm them, and the matched transfers move as one group over a
+ * {@code TransferWire}. A transfer whose key, type or size differs fails at both ends.
  *
  * <p>Arrays with a codec are encoded chunk by chunk on threads "weft-transfer-code-…", while the
  * lane moves the previous chunks. {@code DeviceTransfers} owns the launchers, channels and receive

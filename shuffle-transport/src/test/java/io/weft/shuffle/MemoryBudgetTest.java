@@ -50,7 +50,7 @@ class MemoryBudgetTest {
     write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
     write(
         "proc/self/status",
-        "VmRSS:\t" + 2 * TAKEN / 1024 + " kB\nRssAnon:\t" + TAKEN / 1024 + " kB");
+        "Pid:\t7\nVmRSS:\t" + 2 * TAKEN / 1024 + " kB\nRssAnon:\t" + TAKEN / 1024 + " kB");
   }
 
   private void write(String file, Object text) throws IOException {
@@ -140,7 +140,7 @@ class MemoryBudgetTest {
   @Test
   void theContainerOfAClusterManager() throws IOException {
     write("sys/fs/cgroup/a/memory.max", "max");
-    grant = new MemoryGrant(1, 0, OptionalLong.of(PROCESS + 3 * SEGMENT));
+    grant = new MemoryGrant(1, 0, 0, OptionalLong.of(PROCESS + 3 * SEGMENT));
     assertThat(budget().bytes()).isEqualTo(3 * SEGMENT);
     container(3000 * MIB, TAKEN);
     assertThat(budget().bytes()).as("the manager's is tighter").isEqualTo(3 * SEGMENT);
@@ -156,11 +156,43 @@ class MemoryBudgetTest {
     assertThat(budget.isShort()).isFalse();
   }
 
+  /**
+   * The control group counts the Python workers' memory, which is reserved only until they have it.
+   */
+  @Test
+  void memoryThatPythonHasIsNotReservedAgain() throws IOException {
+    grant = new MemoryGrant(1, 0, 4 * SEGMENT, OptionalLong.empty());
+    container(PROCESS + 8 * SEGMENT, TAKEN);
+    assertThat(budget().bytes()).as("before the first worker").isEqualTo(4 * SEGMENT);
+    process(10, 1, 2 * SEGMENT);
+    process(11, 7, SEGMENT);
+    process(12, 11, 2 * SEGMENT);
+    container(PROCESS + 8 * SEGMENT, TAKEN + 3 * SEGMENT);
+    assertThat(budget().bytes()).as("with three of four segments").isEqualTo(4 * SEGMENT);
+    process(12, 11, 5 * SEGMENT);
+    container(PROCESS + 8 * SEGMENT, TAKEN + 6 * SEGMENT);
+    assertThat(budget().bytes()).as("with more than granted").isEqualTo(2 * SEGMENT);
+  }
+
+  /** A manager's figures are those of this process only. */
+  @Test
+  void theContainerOfAClusterManagerHasPythonBesideTheProcess() throws IOException {
+    grant = new MemoryGrant(1, 0, SEGMENT, OptionalLong.of(PROCESS + 4 * SEGMENT));
+    process(11, 7, SEGMENT);
+    assertThat(budget().bytes()).isEqualTo(3 * SEGMENT);
+  }
+
+  private void process(int id, int parent, long bytes) throws IOException {
+    write(
+        "proc/" + id + "/status",
+        "Pid:\t%d\nPPid:\t%d\nRssAnon:\t%d kB".formatted(id, parent, bytes / 1024));
+  }
+
   @Test
   void segmentsOnADiskAreNotMemory() throws IOException {
     container(1500 * MIB, TAKEN);
     inMemory = false;
-    grant = new MemoryGrant(0.01, 0, OptionalLong.empty());
+    grant = new MemoryGrant(0.01, 0, 0, OptionalLong.empty());
     assertThat(budget().bytes()).isPositive();
     assertThat(budget().objection(SEGMENT)).isEmpty();
   }
@@ -195,7 +227,7 @@ class MemoryBudgetTest {
   void theQuotaOfTheHost() {
     long total = segments.toFile().getTotalSpace();
     double used = 1 - (double) segments.toFile().getUsableSpace() / total;
-    grant = new MemoryGrant(Math.max(0.01, used / 2), 0, OptionalLong.empty());
+    grant = new MemoryGrant(Math.max(0.01, used / 2), 0, 0, OptionalLong.empty());
     assertThat(budget().objection(total / 10))
         .hasValueSatisfying(why -> assertThat(why).contains(segments + " has", "hostFraction"));
     grant = MemoryGrant.WHOLE_HOST;
@@ -211,16 +243,16 @@ class MemoryBudgetTest {
   @ParameterizedTest
   @ValueSource(doubles = {0, -1, 1.01, Double.NaN, Double.POSITIVE_INFINITY})
   void anAbsurdFractionIsRefused(double fraction) {
-    assertThatThrownBy(() -> new MemoryGrant(fraction, 0, OptionalLong.empty()))
+    assertThatThrownBy(() -> new MemoryGrant(fraction, 0, 0, OptionalLong.empty()))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("hostFraction is " + fraction);
   }
 
   @Test
   void absurdSizesAreRefused() {
-    assertThatThrownBy(() -> new MemoryGrant(1, -1, OptionalLong.empty()))
+    assertThatThrownBy(() -> new MemoryGrant(1, -1, 0, OptionalLong.empty()))
         .hasMessageContaining("otherBytes -1");
-    assertThatThrownBy(() -> new MemoryGrant(1, 0, OptionalLong.of(-5)))
+    assertThatThrownBy(() -> new MemoryGrant(1, 0, 0, OptionalLong.of(-5)))
         .hasMessageContaining("containerBytes");
   }
 

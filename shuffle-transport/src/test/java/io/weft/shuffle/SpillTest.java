@@ -132,7 +132,7 @@ class SpillTest {
   /** In a container whose manager counts mapped files, also while tasks hold chunks in them. */
   @Test
   void mappedPagesLeaveAFullContainer() throws IOException {
-    cluster.grant(new MemoryGrant(1, 0, OptionalLong.of(1)));
+    cluster.grant(new MemoryGrant(1, 0, 0, OptionalLong.of(1)));
     ownerOfManyBlocks();
     ExecutorExchange reader = cluster.open("reader");
     List<BlockRequest> all = List.of(request("owner", new BlockKey(1, 0), 0, 200, 16_000_000));

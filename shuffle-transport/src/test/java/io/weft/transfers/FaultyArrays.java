@@ -36,9 +36,6 @@ final class FaultyArrays {
   private final double faultRate;
   private final int nodes;
 
-  /** Whether tasks were killed, which a later transfer may meet while they are withdrawn. */
-  private boolean killed;
-
   /** The result of a round. */
   record Outcome(int arrived, int failed, int faults, int attempts) {
     Outcome withAttempts(int ofTasks) {
@@ -74,7 +71,6 @@ final class FaultyArrays {
       executors.network(network).start(nodes);
       Outcome sent = send(executors, network);
       int attempts = new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
-      killed = true;
       Outcome outcome = sent.withAttempts(attempts);
       network.heal();
       for (int from = 0; from < nodes; from++) {
@@ -164,7 +160,7 @@ final class FaultyArrays {
   private boolean check(Sent array) {
     for (DeferredTransfer end : array.ends()) {
       boolean well = ended(end.event());
-      assertThat(well || killed || faultRate > 0).as("without faults: %s", end.event()).isTrue();
+      assertThat(well || faultRate > 0).as("without faults: %s", end.event()).isTrue();
       if (!well) {
         assertThat(end.event().failure().orElseThrow())
             .hasMessageContaining("executor " + array.from() + "/device 0")

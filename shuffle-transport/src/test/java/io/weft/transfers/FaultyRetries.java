@@ -15,13 +15,11 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Pairs of tasks that exchange an array, are killed at any time, and run again with the same key or
- * with another one. An attempt that is not killed succeeds over a network without faults, although
- * earlier attempts may have left transfers. There is one exception: without the number of its
- * attempt, a transfer may meet one that is withdrawn at the same moment. Used by one thread.
+ * with another one. An attempt that is not killed succeeds at both ends over a network without
+ * faults, although earlier attempts may have left transfers. Used by one thread.
  */
 final class FaultyRetries {
   private static final int MOST_ATTEMPTS = 4;
-  private static final Duration CROSSED = Duration.ofSeconds(5);
   private static final int[] LENGTHS = {1, 1000, 70_001};
 
   private final Executors executors;
@@ -31,8 +29,17 @@ final class FaultyRetries {
   private final Duration timeout;
   private final List<ReceivedBuffer> received = new ArrayList<>();
   private int work;
-  private boolean killed;
   private long nextKey = 1_000_000;
+
+  /** How the attempts of a pair are numbered. */
+  private enum Numbering {
+    /** Both tasks run again in a new stage attempt. */
+    STAGE_ATTEMPTS,
+    /** Tasks run again in their stage attempt. */
+    ONE_STAGE_ATTEMPT,
+    /** The transfers are of no task, and no key is used again. */
+    NONE
+  }
 
   /** One end of an attempt. */
   private record End(DeviceTransfers transfers, Event event, ReceivedBuffer buffer) {
@@ -50,11 +57,14 @@ final class FaultyRetries {
   }
 
   /** The two ends of one attempt, and what they transfer. */
-  private record Attempt(int from, int to, BufferShape shape, long key, TransferAttempt attempt) {
+  private record Attempt(
+      int from, int to, BufferShape shape, long key, Numbering numbering, TransferAttempt attempt) {
     Attempt again(long otherKey) {
       TransferAttempt next =
-          attempt.work() < 0 ? attempt : new TransferAttempt(attempt.work(), attempt.number() + 1);
-      return new Attempt(from, to, shape, otherKey, next);
+          numbering == Numbering.STAGE_ATTEMPTS
+              ? new TransferAttempt(attempt.work(), attempt.number() + 1)
+              : attempt;
+      return new Attempt(from, to, shape, otherKey, numbering, next);
     }
   }
 
@@ -78,11 +88,10 @@ final class FaultyRetries {
   }
 
   private int pair() {
-    killed = false;
     int from = random.nextInt(nodes);
     int to = (from + 1 + random.nextInt(nodes - 1)) % nodes;
-    boolean sameKey = random.nextBoolean();
-    boolean known = random.nextBoolean();
+    Numbering numbering = Numbering.values()[random.nextInt(Numbering.values().length)];
+    boolean sameKey = numbering != Numbering.NONE && random.nextBoolean();
     BufferShape shape = BufferShape.of(DataType.INT32, LENGTHS[random.nextInt(LENGTHS.length)]);
     Attempt attempt =
         new Attempt(
@@ -90,7 +99,8 @@ final class FaultyRetries {
             to,
             shape,
             nextKey++,
-            known ? new TransferAttempt(work++, 0) : TransferAttempt.NONE);
+            numbering,
+            numbering == Numbering.NONE ? TransferAttempt.NONE : new TransferAttempt(work++, 0));
     for (int number = 1; number <= MOST_ATTEMPTS; number++) {
       boolean mayBeKilled = number < MOST_ATTEMPTS;
       if (attempt(attempt, mayBeKilled)) {
@@ -108,20 +118,18 @@ final class FaultyRetries {
       // The first end fails before the second one starts.
       End lost = start(attempt, sendsFirst);
       pause();
-      killed = true;
       // A task that does not learn of its death withdraws nothing.
-      if (attempt.attempt().work() < 0 || random.nextBoolean()) {
+      if (attempt.numbering() != Numbering.STAGE_ATTEMPTS || random.nextBoolean()) {
         lost.kill();
       }
       return false;
     }
     End first = start(attempt, sendsFirst);
     pause();
-    boolean alone = mayBeKilled && random.nextInt(3) == 0;
+    boolean alone = mayBeKilled && attempt.numbering() != Numbering.NONE && random.nextInt(3) == 0;
     boolean secondWaits = random.nextBoolean();
     if (alone) {
       // Only this task runs again, and its peer may come before.
-      killed = true;
       first.kill();
       first = secondWaits ? null : start(attempt, sendsFirst);
     }
@@ -134,31 +142,27 @@ final class FaultyRetries {
     if (mayBeKilled && random.nextInt(3) == 0) {
       // Spark ends both, one after the other.
       pause();
-      killed = true;
       first.kill();
       pause();
       second.kill();
       return false;
     }
-    boolean mayCross = alone || (killed && attempt.attempt().work() < 0);
-    return hasArrived(attempt.key(), List.of(first, second), sendsFirst ? second : first, mayCross);
+    return hasArrived(attempt.key(), List.of(first, second), sendsFirst ? second : first);
   }
 
-  private boolean hasArrived(long key, List<End> ends, End receiver, boolean mayCross) {
-    long start = System.nanoTime();
+  private boolean hasArrived(long key, List<End> ends, End receiver) {
     await("the ends of key " + key)
         .atMost(timeout.multipliedBy(2))
         .pollDelay(Duration.ZERO)
         .pollInterval(1, TimeUnit.MILLISECONDS)
-        .until(
-            () ->
-                ends.stream().allMatch(End::hasEnded)
-                    || (mayCross && System.nanoTime() - start > CROSSED.toNanos()));
+        .until(() -> ends.stream().allMatch(End::hasEnded));
+    assertThat(faults || ends.stream().allMatch(End::succeeded))
+        .as("without a cause: %s", ends)
+        .isTrue();
     if (receiver.succeeded()) {
       Content.check(receiver.buffer().buffer(), key);
       return true;
     }
-    assertThat(faults || mayCross).as("without a cause: %s", ends).isTrue();
     ends.forEach(End::kill);
     return false;
   }

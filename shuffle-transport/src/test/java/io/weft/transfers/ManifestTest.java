@@ -87,8 +87,8 @@ class ManifestTest {
   void anotherVersionIsRefused() {
     ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
     new Manifest().encode(block);
-    block.put(4, (byte) 1);
-    assertThatThrownBy(() -> Manifest.decode(block)).hasMessageContaining("version 1");
+    block.put(4, (byte) 2);
+    assertThatThrownBy(() -> Manifest.decode(block)).hasMessageContaining("version 2");
   }
 
   @Test

@@ -65,6 +65,11 @@ class OfferMatcherTest {
       }
     }
 
+    List<ManifestEntry> withdrawals() {
+      all.stream().filter(PreparedTransfer::hasFailed).forEach(failed::add);
+      return encoded(matcher.withdrawals());
+    }
+
     List<ManifestEntry> offers() {
       all.stream().filter(PreparedTransfer::hasFailed).forEach(failed::add);
       Manifest manifest = new Manifest();
@@ -74,6 +79,10 @@ class OfferMatcherTest {
       }
       queued.clear();
       matcher.endFailed();
+      return encoded(manifest);
+    }
+
+    private static List<ManifestEntry> encoded(Manifest manifest) {
       ByteBuffer block = ByteBuffer.allocate(Manifest.BYTES);
       manifest.encode(block);
       return Manifest.decode(block);
@@ -104,10 +113,12 @@ class OfferMatcherTest {
     }
     List<ManifestEntry> one = ends.get(0).offers();
     List<ManifestEntry> other = ends.get(1).offers();
-    // A withdrawal that crosses the match changes nothing.
     ends.get(random.nextInt(2)).failOne(random);
     ends.get(0).matcher.addPeerOffers(other);
     ends.get(1).matcher.addPeerOffers(one);
+    confirm(ends, where);
+    // A withdrawal that crosses the match changes nothing.
+    ends.get(random.nextInt(2)).failOne(random);
     Matched here = ends.get(0).matcher.match();
     Matched there = ends.get(1).matcher.match();
     check(here.complete().sends(), there.complete().receives(), where);
@@ -126,6 +137,18 @@ class OfferMatcherTest {
     }
     assertThat(ends.get(0).matcher.isStuck()).as(where).isEqualTo(ends.get(1).matcher.isStuck());
     return here.complete().size();
+  }
+
+  private static void confirm(List<End> ends, String where) {
+    boolean more = ends.get(0).matcher.mayMatch();
+    assertThat(ends.get(1).matcher.mayMatch()).as(where).isEqualTo(more);
+    while (more) {
+      List<ManifestEntry> one = ends.get(0).withdrawals();
+      List<ManifestEntry> other = ends.get(1).withdrawals();
+      ends.get(0).matcher.addPeerWithdrawals(other);
+      ends.get(1).matcher.addPeerWithdrawals(one);
+      more = !one.isEmpty() || !other.isEmpty();
+    }
   }
 
   private static void check(

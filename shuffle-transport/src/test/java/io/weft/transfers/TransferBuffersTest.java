@@ -11,6 +11,7 @@ import io.weft.memory.SharedArena;
 import io.weft.transfers.ReceiveMemory.BufferStatistics;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -93,6 +94,18 @@ class TransferBuffersTest {
       assertThatThrownBy(() -> buffer.as(BufferShape.of(DataType.FLOAT32, 25)))
           .isInstanceOf(IndexOutOfBoundsException.class);
     }
+  }
+
+  @Test
+  void buffersThatNobodyUsesAreFreed() throws Exception {
+    TransferBuffer first = buffers.take(5000);
+    buffers.take(9000).close();
+    buffers.freeIdle(Duration.ofHours(1));
+    assertThat(buffers.statistics().idleBytes()).as("used just now").isPositive();
+    buffers.freeIdle(Duration.ZERO);
+    assertThat(buffers.statistics().idleBytes()).isZero();
+    assertThat(arena.statistics().extents()).as("the buffer in use").isEqualTo(1);
+    first.close();
   }
 
   /** Idle buffers do not keep an arena full. */

@@ -166,6 +166,63 @@ class TransferFailuresTest extends TransferFixture {
     }
   }
 
+  /** A wire that fails, and then cannot be aborted or closed either. */
+  private static final class StubbornWire extends OwnWire {
+    private final AtomicInteger toBreak;
+
+    StubbornWire(Communicator communicator, AtomicInteger toBreak) {
+      super(communicator);
+      this.toBreak = toBreak;
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      breakIf(3);
+      super.move(sends, receives);
+    }
+
+    @Override
+    public void abort(String reason) {
+      breakIf(2);
+      super.abort(reason);
+    }
+
+    @Override
+    public void close() {
+      breakIf(1);
+      super.close();
+    }
+
+    private void breakIf(int left) {
+      if (toBreak.compareAndSet(left, left - 1)) {
+        throw new IllegalStateException("the wire is stubborn");
+      }
+    }
+  }
+
+  /** The lane goes on with a new communicator, and the transfers of the old one have ended. */
+  @Test
+  void aWireThatCannotBeAbortedOrClosedEndsItsTransfers() {
+    AtomicInteger toBreak = new AtomicInteger(3);
+    executors
+        .wires(
+            communicator ->
+                communicator.rank() == 0
+                    ? new StubbornWire(communicator, toBreak)
+                    : new OwnWire(communicator))
+        .start(2);
+    List<Event> sent = send(0, 1, 1, 2);
+    List<ReceivedBuffer> received = receive(1, 0, 1, 2);
+    sent.forEach(event -> assertThat(failure(event)).hasMessageContaining("the wire is stubborn"));
+    received.forEach(
+        buffer -> {
+          assertNamesBoth(failure(buffer.event()));
+          buffer.close();
+        });
+    assertThat(toBreak).hasValue(0);
+    exchange(3);
+  }
+
   /** Trap 7: no failed transfer reports success, and the next one works. */
   @Test
   void aFailureWhilePayloadMovesFailsTheGroupOnBothSides() {

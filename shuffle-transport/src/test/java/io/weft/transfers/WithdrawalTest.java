@@ -9,13 +9,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.device.Deadline;
 import io.weft.device.Event;
+import io.weft.transfers.Manifest.ManifestEntry;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A transfer that one end gives up is never met by a later one, and breaks no communicator. */
 class WithdrawalTest extends TransferFixture {
   private static final int RACES = 300;
+  private static final long HELD = 2;
 
   @Override
   Executors.Communicators communicators() {
@@ -47,12 +51,20 @@ class WithdrawalTest extends TransferFixture {
   /** Waits until both executors have offered a receive that the other does not answer. */
   private List<ReceivedBuffer> bothWait() {
     ReceivedBuffer here = receive(0, 1, 50).get(0);
-    ReceivedBuffer there = receive(1, 0, 2).get(0);
+    ReceivedBuffer there = receiveOfTask(2).get(0);
     long rounds = executors.count(0, TransferCounter.MANIFESTS);
     Awaitility.await("rounds in which both ends wait")
         .atMost(DEADLINE)
         .until(() -> executors.count(0, TransferCounter.MANIFESTS) > rounds + 2);
     return List.of(here, there);
+  }
+
+  /** A receive from executor 0 by a task on executor 1. */
+  private List<ReceivedBuffer> receiveOfTask(long key) {
+    return executors
+        .get(1)
+        .ofAttempt(new TransferAttempt(7, 0))
+        .receive(device(1), shapes(1), List.of(device(0)), keys(key));
   }
 
   private void assertOneCommunicatorAndNoBuffer() {
@@ -70,11 +82,11 @@ class WithdrawalTest extends TransferFixture {
   @ValueSource(longs = {2, 3})
   void aRetryNeverMeetsAWithdrawnReceive(long retriedKey) {
     startPair();
-    ReceivedBuffer first = receive(1, 0, 2).get(0);
+    ReceivedBuffer first = receiveOfTask(2).get(0);
     awaitRound(1);
     first.close();
     assertThat(failure(first.event())).hasMessageContaining("key 2");
-    List<ReceivedBuffer> second = receive(1, 0, retriedKey);
+    List<ReceivedBuffer> second = receiveOfTask(retriedKey);
     send(0, 1, retriedKey).forEach(Content::await);
     checkAll(second, retriedKey);
     exchange(4);
@@ -85,7 +97,7 @@ class WithdrawalTest extends TransferFixture {
   @ValueSource(longs = {2, 3})
   void aRetryNeverMeetsAWithdrawnSend(long retriedKey) {
     startPair();
-    DeviceTransfers attempt = executors.get(0).ofAttempt(TransferAttempt.NONE);
+    DeviceTransfers attempt = executors.get(0).ofAttempt(new TransferAttempt(7, 0));
     Event first = attempt.send(sources(0, 2), List.of(device(1)), keys(2)).get(0);
     awaitRound(0);
     attempt.withdraw("the task was killed");
@@ -105,7 +117,7 @@ class WithdrawalTest extends TransferFixture {
     startPair();
     List<ReceivedBuffer> waiting = bothWait();
     waiting.get(1).close();
-    List<ReceivedBuffer> second = receive(1, 0, retriedKey);
+    List<ReceivedBuffer> second = receiveOfTask(retriedKey);
     send(0, 1, retriedKey).forEach(Content::await);
     checkAll(second, retriedKey);
     send(1, 0, 50).forEach(Content::await);
@@ -128,7 +140,7 @@ class WithdrawalTest extends TransferFixture {
   @Test
   void thePeersEndWaitsForTheNextAttempt() {
     startPair();
-    ReceivedBuffer first = receive(1, 0, 2).get(0);
+    ReceivedBuffer first = receiveOfTask(2).get(0);
     awaitRound(1);
     first.close();
     Event sent = send(0, 1, 2).get(0);
@@ -136,8 +148,73 @@ class WithdrawalTest extends TransferFixture {
     send(1, 0, 50).forEach(Content::await);
     checkAll(back, 50);
     assertThat(sent.state()).isEqualTo(Event.State.RECORDED);
-    checkAll(receive(1, 0, 2), 2);
+    checkAll(receiveOfTask(2), 2);
     await(sent);
+    exchange(3);
+    assertOneCommunicatorAndNoBuffer();
+  }
+
+  /** For example a reader of GPU blocks, whose next request has other keys. */
+  @Test
+  void thePeersEndFailsAtOnceIfTheTransferIsOfNoTask() {
+    startPair();
+    ReceivedBuffer first = receive(1, 0, 2).get(0);
+    awaitRound(1);
+    first.close();
+    Event sent = send(0, 1, 2).get(0);
+    assertThat(failure(sent))
+        .hasMessageContaining("failed at executor 1/device 0")
+        .hasMessageContaining("its holder has closed it");
+    exchange(3);
+    assertOneCommunicatorAndNoBuffer();
+  }
+
+  /** It is withdrawn when its end has made its offers, and the peer starts before its own. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aWithdrawalBetweenTheOffersOfBothEndsIsNotMet(boolean retriesBefore) throws Exception {
+    AtomicBoolean armed = new AtomicBoolean();
+    CountDownLatch peerStarts = new CountDownLatch(1);
+    CountDownLatch offered = new CountDownLatch(1);
+    CountDownLatch withdrawn = new CountDownLatch(1);
+    executors
+        .wires(
+            communicator ->
+                new TransferFailuresTest.OwnWire(communicator) {
+                  private final boolean comesLate = communicator.rank() == 0;
+
+                  @Override
+                  public List<ManifestEntry> exchange(Manifest mine) {
+                    boolean held = mine.entries().stream().anyMatch(entry -> entry.key() == HELD);
+                    if (held && !comesLate) {
+                      offered.countDown();
+                      TransferFailuresTest.awaitQuietly(withdrawn);
+                    }
+                    List<ManifestEntry> theirs = super.exchange(mine);
+                    if (comesLate && armed.get()) {
+                      TransferFailuresTest.awaitQuietly(peerStarts);
+                    }
+                    return theirs;
+                  }
+                })
+        .start(2);
+    exchange(1);
+    List<ReceivedBuffer> back = receive(0, 1, 50);
+    awaitRound(0);
+    armed.set(true);
+    ReceivedBuffer first = receiveOfTask(HELD).get(0);
+    assertThat(offered.await(60, TimeUnit.SECONDS)).isTrue();
+    first.close();
+    List<ReceivedBuffer> second = retriesBefore ? receiveOfTask(HELD) : List.of();
+    Event sent = send(0, 1, HELD).get(0);
+    sent.awaitRecorded(Deadline.after(DEADLINE));
+    peerStarts.countDown();
+    withdrawn.countDown();
+    second = retriesBefore ? second : receiveOfTask(HELD);
+    checkAll(second, HELD);
+    await(sent);
+    send(1, 0, 50).forEach(Content::await);
+    checkAll(back, 50);
     exchange(3);
     assertOneCommunicatorAndNoBuffer();
   }
@@ -146,11 +223,11 @@ class WithdrawalTest extends TransferFixture {
   @Test
   void thePeersEndFailsIfTheNextAttemptHasAnotherKey() {
     startPair();
-    ReceivedBuffer first = receive(1, 0, 2).get(0);
+    ReceivedBuffer first = receiveOfTask(2).get(0);
     awaitRound(1);
     first.close();
     Event sent = send(0, 1, 2).get(0);
-    List<ReceivedBuffer> second = receive(1, 0, 3);
+    List<ReceivedBuffer> second = receiveOfTask(3);
     assertThat(failure(sent))
         .hasMessageContaining("failed at executor 1/device 0")
         .hasMessageContaining("its holder has closed it");

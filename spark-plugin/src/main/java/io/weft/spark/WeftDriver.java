@@ -99,7 +99,7 @@ final class WeftDriver implements DriverPlugin {
       return;
     }
     RapidsRole.advice(conf).ifPresent(LOG::warn);
-    conf.set(Activation.MANAGER_KEY, WeftShuffleManager.class.getName());
+    WeftShuffleManager.setUp(conf).ifPresent(LOG::info);
     String others = conf.get(EXTENSIONS_KEY, "");
     if (Arrays.stream(others.split(",")).map(String::trim).noneMatch(OUR_EXTENSIONS::equals)) {
       conf.set(EXTENSIONS_KEY, others.isBlank() ? OUR_EXTENSIONS : others + "," + OUR_EXTENSIONS);

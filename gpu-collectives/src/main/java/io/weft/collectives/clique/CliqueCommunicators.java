@@ -12,10 +12,9 @@ import io.weft.device.Deadline;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledFuture;
@@ -47,17 +46,13 @@ public final class CliqueCommunicators implements AutoCloseable {
 
   private final Set<CliqueLease> open = new LinkedHashSet<>();
 
-  /** The reason of the failure, by incarnation. */
-  private final Map<Incarnation, String> failed = new HashMap<>();
+  private final EndedIncarnations<String> failed = new EndedIncarnations<>();
 
   private long requests;
   private long created;
   private long ended;
   private long aborted;
   private boolean closed;
-
-  /** One incarnation of a process. */
-  private record Incarnation(String process, String id) {}
 
   /** Opens a bootstrap between the members of a clique, a new one each time. */
   @FunctionalInterface
@@ -152,12 +147,12 @@ public final class CliqueCommunicators implements AutoCloseable {
       }
       for (int rank = 0; rank < key.size(); rank++) {
         CliqueMember member = key.members().get(rank);
-        String reason = failed.get(new Incarnation(member.process(), member.incarnation()));
-        if (reason != null) {
+        Optional<String> reason = failed.cause(member.process(), member.incarnation());
+        if (reason.isPresent()) {
           throw new CollectiveException(
               Kind.DEAD,
               List.of(rank),
-              "rank " + rank + " of " + key + " is a process that has ended: " + reason);
+              "rank " + rank + " of " + key + " is a process that has ended: " + reason.get());
         }
       }
     }
@@ -179,7 +174,7 @@ public final class CliqueCommunicators implements AutoCloseable {
   public Runnable fail(String process, String incarnation, String reason) {
     List<CliqueLease> hit;
     synchronized (lock) {
-      failed.put(new Incarnation(process, incarnation), reason);
+      failed.add(process, incarnation, reason);
       hit = open.stream().filter(lease -> lease.key().includes(process, incarnation)).toList();
       hit.forEach(open::remove);
       aborted += hit.size();

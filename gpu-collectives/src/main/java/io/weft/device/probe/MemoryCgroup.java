@@ -2,11 +2,17 @@ package io.weft.device.probe;
 
 import io.weft.memory.Bytes;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.regex.Matcher;
@@ -31,6 +37,7 @@ public final class MemoryCgroup {
   private static final Pattern STALL = Pattern.compile("(?m)^full avg10=(\\d+(?:\\.\\d+)?)");
   private static final Pattern OCTAL = Pattern.compile("\\\\([0-7]{3})");
 
+  private final Path processes;
   private final Path status;
   private final List<Group> groups = new ArrayList<>();
   private final List<String> unreadable = new ArrayList<>();
@@ -55,7 +62,8 @@ public final class MemoryCgroup {
   }
 
   private MemoryCgroup(Path root) {
-    status = root.resolve("proc/self/status");
+    processes = root.resolve("proc");
+    status = processes.resolve("self/status");
     Path cgroup = root.resolve("proc/self/cgroup");
     if (!Files.exists(cgroup)) {
       return;
@@ -157,16 +165,68 @@ public final class MemoryCgroup {
 
   private long statusBytes(String name) {
     try {
-      for (String line : Files.readAllLines(status)) {
-        if (line.startsWith(name)) {
-          return Long.parseLong(line.substring(name.length()).replace("kB", "").strip()) << 10;
-        }
-      }
+      return number(Files.readAllLines(status), name) << 10;
     } catch (IOException | NumberFormatException e) {
       // Unknown counts as none: the process is then expected to grow to its full size.
       return 0;
     }
+  }
+
+  /**
+   * Bytes of own memory, in RAM, of the processes that this one has started and of theirs; 0 if
+   * unknown. Reads the status of all processes.
+   */
+  public long childrenBytes() {
+    Map<Long, List<ChildProcess>> byParent = new HashMap<>();
+    try (DirectoryStream<Path> folders = Files.newDirectoryStream(processes, "[0-9]*")) {
+      for (Path folder : folders) {
+        ChildProcess.of(folder)
+            .ifPresent(
+                each -> byParent.computeIfAbsent(each.parent, id -> new ArrayList<>()).add(each));
+      }
+      long own = number(Files.readAllLines(status), "Pid:");
+      return own == 0 ? 0 : sum(byParent, own);
+    } catch (IOException | DirectoryIteratorException | NumberFormatException e) {
+      return 0;
+    }
+  }
+
+  /** Takes the processes out of the map, so that it ends also if the files name a circle. */
+  private static long sum(Map<Long, List<ChildProcess>> byParent, long parent) {
+    long bytes = 0;
+    Deque<Long> parents = new ArrayDeque<>(List.of(parent));
+    while (!parents.isEmpty()) {
+      List<ChildProcess> found = byParent.remove(parents.remove());
+      for (ChildProcess child : found == null ? List.<ChildProcess>of() : found) {
+        bytes += child.bytes;
+        parents.add(child.id);
+      }
+    }
+    return bytes;
+  }
+
+  /** The number of a line such as "Pid: 12"; 0 if there is no such line. */
+  private static long number(List<String> lines, String name) {
+    for (String line : lines) {
+      if (line.startsWith(name)) {
+        return Long.parseLong(line.substring(name.length()).replace("kB", "").strip());
+      }
+    }
     return 0;
+  }
+
+  private record ChildProcess(long id, long parent, long bytes) {
+    /** Reads a process's status; empty if it has ended or may not be read. */
+    static Optional<ChildProcess> of(Path folder) {
+      try {
+        List<String> lines = Files.readAllLines(folder.resolve("status"));
+        return Optional.of(
+            new ChildProcess(
+                number(lines, "Pid:"), number(lines, "PPid:"), number(lines, "RssAnon:") << 10));
+      } catch (IOException | NumberFormatException e) {
+        return Optional.empty();
+      }
+    }
   }
 
   /** Reads a file with one number; empty if the file is absent or says that there is no limit. */

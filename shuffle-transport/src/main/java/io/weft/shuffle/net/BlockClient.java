@@ -13,6 +13,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
@@ -29,19 +30,33 @@ import org.apache.spark.network.client.TransportClientFactory;
 /**
  * Connections to the block servers of peers. Connecting and authenticating block, so they run on at
  * most {@link #MAX_CONNECTING} threads named {@code weft-connect-<n>}, which end when they are
- * idle. A reader that waits for a connection can therefore time out. Thread-safe.
+ * idle. A reader that waits for a connection can therefore time out.
+ *
+ * <p>An attempt that fails late marks its host as unreachable. Attempts to such hosts run on {@link
+ * #MAX_TO_UNREACHABLE} threads of their own until one succeeds, so that a failed rack does not
+ * delay the connections to living executors. Thread-safe.
  */
 public final class BlockClient implements PeerConnections, AutoCloseable {
-  /**
-   * Maximum connections that are made at the same time. A dead host keeps a thread until the
-   * connect timeout, so a failed rack must not delay the connections to living executors.
-   */
+  /** Maximum connections that are made at the same time to hosts not known to be unreachable. */
   static final int MAX_CONNECTING = 64;
+
+  /** Maximum connections that are made at the same time to unreachable hosts. */
+  static final int MAX_TO_UNREACHABLE = 8;
+
+  /** Beyond this number unreachable hosts are forgotten, and found out again. */
+  private static final int MAX_UNREACHABLE_HOSTS = 1000;
 
   private static final int IDLE_SECONDS = 10;
 
   private final TransportClientFactory factory;
-  private final ExecutorService connectors = connectors();
+  private final ExecutorService connectors = connectors(MAX_CONNECTING, "weft-connect-");
+  private final ExecutorService toUnreachable =
+      connectors(MAX_TO_UNREACHABLE, "weft-connect-again-");
+  private final Set<String> unreachableHosts = ConcurrentHashMap.newKeySet();
+
+  /** A refusal comes at once; a failure after this time means that the host does not answer. */
+  private final long lateNanos;
+
   private final int connectionsPerPeer;
   private final AtomicInteger nextSlot = new AtomicInteger();
   private final ConcurrentHashMap<Slot, CompletableFuture<PeerConnection>> connections =
@@ -55,17 +70,19 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   public BlockClient(SparkTransport transport) {
     this.factory = transport.createClientFactory();
     this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
+    this.lateNanos =
+        TimeUnit.MILLISECONDS.toNanos(transport.conf().connectionCreationTimeoutMs()) / 2;
   }
 
-  private static ExecutorService connectors() {
+  private static ExecutorService connectors(int most, String name) {
     ThreadPoolExecutor threads =
         new ThreadPoolExecutor(
-            MAX_CONNECTING,
-            MAX_CONNECTING,
+            most,
+            most,
             IDLE_SECONDS,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            new DaemonThreads("weft-connect-"));
+            new DaemonThreads(name));
     threads.allowCoreThreadTimeOut(true);
     return threads;
   }
@@ -101,23 +118,50 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   }
 
   private void startConnecting(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
+    execute(
+        connectors,
+        connection,
+        () -> {
+          // Only now, because other attempts may have found out meanwhile.
+          if (unreachableHosts.contains(peer.host())) {
+            execute(toUnreachable, connection, () -> connectNow(peer, connection));
+          } else {
+            connectNow(peer, connection);
+          }
+        });
+  }
+
+  private static void execute(
+      ExecutorService threads, CompletableFuture<PeerConnection> connection, Runnable attempt) {
     try {
-      connectors.execute(() -> connectNow(peer, connection));
+      threads.execute(attempt);
     } catch (RejectedExecutionException e) {
       connection.completeExceptionally(new IOException("the exchange is closed", e));
     }
   }
 
+  private void markUnreachable(String host) {
+    if (unreachableHosts.size() >= MAX_UNREACHABLE_HOSTS) {
+      unreachableHosts.clear();
+    }
+    unreachableHosts.add(host);
+  }
+
   private void connectNow(PeerAddress peer, CompletableFuture<PeerConnection> connection) {
+    long start = System.nanoTime();
     try {
       PeerConnection connected =
           new SparkConnection(factory.createClient(peer.host(), peer.port(), false));
+      unreachableHosts.remove(peer.host());
       if (!connection.complete(connected) || closed) {
         connected.abort();
       }
     } catch (InterruptedException e) {
       connection.completeExceptionally(new IOException("the exchange is closed", e));
     } catch (IOException | RuntimeException e) {
+      if (System.nanoTime() - start >= lateNanos) {
+        markUnreachable(peer.host());
+      }
       connection.completeExceptionally(
           new IOException("connecting to " + peer + " failed: " + e.getMessage(), e));
     }
@@ -128,6 +172,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   public void close() {
     closed = true;
     connectors.shutdownNow();
+    toUnreachable.shutdownNow();
     // Attempts that have not begun never end by themselves.
     IOException cause = new IOException("the exchange is closed");
     connections.values().forEach(each -> each.completeExceptionally(cause));

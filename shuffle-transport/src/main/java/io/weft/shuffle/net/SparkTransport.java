@@ -27,6 +27,11 @@ final class SparkTransport implements AutoCloseable {
   private static final String MODULE = "shuffle";
   private static final String CONNECT_TIMEOUT = "spark.shuffle.io.connectionCreationTimeout";
 
+  /**
+   * A living host's kernel answers in less, also if its executor is busy; Spark's default is 2 min.
+   */
+  private static final long MAX_CONNECT_SECONDS = 10;
+
   private final SecurityManager security;
   private final String secretName;
   private final TransportConf conf;
@@ -52,16 +57,18 @@ final class SparkTransport implements AutoCloseable {
    * Returns the user's settings for shuffles.
    *
    * @param cores that the executor may use, for the number of network threads; 0 for all
-   * @param connectTimeout of an attempt to connect, rounded up to whole seconds, if Spark's is not
-   *     shorter. Readers share an attempt, so one that outlasts its first reader's timeout would
-   *     fail later readers
+   * @param connectTimeout of an attempt to connect, rounded up to whole seconds. Readers share an
+   *     attempt, so one that outlasts its first reader's timeout would fail later readers. Spark's
+   *     own timeout holds if it is shorter, and {@link #MAX_CONNECT_SECONDS} unless the user has
+   *     set Spark's
    */
   static TransportConf settings(
       SparkConf sparkConf, SecurityManager security, int cores, Duration connectTimeout) {
     SparkConf conf = sparkConf.clone();
+    long most = sparkConf.contains(CONNECT_TIMEOUT) ? Long.MAX_VALUE : MAX_CONNECT_SECONDS;
     long seconds =
         Math.min(
-            connectTimeout.plusMillis(999).toSeconds(),
+            Math.min(most, connectTimeout.plusMillis(999).toSeconds()),
             transport(sparkConf, security, cores).connectionCreationTimeoutMs() / 1000);
     return transport(conf.set(CONNECT_TIMEOUT, seconds + "s"), security, cores);
   }

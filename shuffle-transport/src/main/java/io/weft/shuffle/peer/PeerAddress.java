@@ -106,6 +106,12 @@ public record PeerAddress(
    * ask for the same executor at the same time share one request. Thread-safe.
    */
   public static final class KnownPeers {
+    /**
+     * Addresses that are kept, of running and ended executors: twice the executors of the largest
+     * application that was measured. Beyond it all are asked for again, in one message for a task.
+     */
+    static final int MAX_KNOWN = 8000;
+
     private final PeerDirectory directory;
 
     /** Addresses, and requests in flight. A request of an ended executor completes with null. */
@@ -142,6 +148,9 @@ public record PeerAddress(
       for (String id : executorIds) {
         CompletableFuture<PeerAddress> request = known.get(id);
         if (request == null) {
+          if (known.size() >= MAX_KNOWN) {
+            known.values().removeIf(CompletableFuture::isDone);
+          }
           CompletableFuture<PeerAddress> fresh = new CompletableFuture<>();
           request = known.putIfAbsent(id, fresh);
           if (request == null) {
@@ -155,6 +164,11 @@ public record PeerAddress(
         ask(mine);
       }
       return answers(all, mine.keySet());
+    }
+
+    /** The number of addresses and requests. */
+    int size() {
+      return known.size();
     }
 
     /** Completes the requests in any case, because other threads wait for them. */

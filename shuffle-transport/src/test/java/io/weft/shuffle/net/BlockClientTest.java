@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.server.NoOpRpcHandler;
+import org.apache.spark.network.server.TransportServer;
 import org.apache.spark.network.util.TransportConf;
 import org.junit.jupiter.api.Test;
 import scala.Option;
@@ -25,6 +26,9 @@ import scala.Option;
 /** Connection attempts that readers share. */
 class BlockClientTest {
   private static final int CONNECT_MILLIS = 300;
+
+  /** Another address of this machine. */
+  private static final String OTHER_HOST = "127.0.0.2";
 
   private final SecurityManager security =
       new SecurityManager(new SparkConf(false), Option.empty(), null);
@@ -113,6 +117,30 @@ class BlockClientTest {
         .untilAsserted(() -> assertThat(connecting()).as("threads after close").isZero());
   }
 
+  /** A failed rack: more executors than there are threads for connecting. */
+  @Test
+  void unreachablePeersDoNotDelayAHealthyOne() throws Exception {
+    TransportConf conf = settings(new SparkConf(false), Duration.ofSeconds(1));
+    int unreachable = 4 * BlockClient.MAX_CONNECTING;
+    List<CompletableFuture<PeerConnection>> attempts = new ArrayList<>();
+    try (SilentServer deaf = new SilentServer();
+        SparkTransport transport = new SparkTransport(conf, security, "", new NoOpRpcHandler());
+        TransportServer server = transport.createServer(OTHER_HOST, 0);
+        BlockClient client = new BlockClient(transport)) {
+      for (int i = 0; i < unreachable; i++) {
+        attempts.add(client.connect(deaf.address("deaf-" + i)));
+      }
+      PeerAddress healthy =
+          new PeerAddress("healthy", "i", OTHER_HOST, server.getPort(), "", "", "", "");
+      assertThat(client.connect(healthy)).succeedsWithin(30, TimeUnit.SECONDS);
+      assertThat(attempts.stream().filter(CompletableFuture::isDone).count())
+          .as("attempts that the healthy one had to wait for")
+          .isLessThan(unreachable / 2);
+      assertThat(connecting())
+          .isLessThanOrEqualTo(BlockClient.MAX_CONNECTING + BlockClient.MAX_TO_UNREACHABLE);
+    }
+  }
+
   private static long connecting() {
     return Thread.getAllStackTraces().keySet().stream()
         .filter(thread -> thread.getName().startsWith("weft-connect-"))
@@ -123,6 +151,12 @@ class BlockClientTest {
   void theShorterTimeoutHolds() {
     assertThat(settings(new SparkConf(false), Duration.ofMillis(600)).connectionCreationTimeoutMs())
         .isEqualTo(1000);
+    assertThat(settings(new SparkConf(false), Duration.ofMinutes(2)).connectionCreationTimeoutMs())
+        .as("less than Spark's, because dead hosts keep threads for so long")
+        .isEqualTo(10_000);
+    SparkConf own = new SparkConf(false).set("spark.shuffle.io.connectionCreationTimeout", "40s");
+    assertThat(settings(own, Duration.ofMinutes(2)).connectionCreationTimeoutMs())
+        .isEqualTo(40_000);
     SparkConf set = new SparkConf(false).set("spark.network.timeout", "7s");
     assertThat(settings(set, Duration.ofMinutes(2)).connectionCreationTimeoutMs()).isEqualTo(7000);
     assertThat(settings(set, Duration.ofSeconds(3)).connectionCreationTimeoutMs()).isEqualTo(3000);

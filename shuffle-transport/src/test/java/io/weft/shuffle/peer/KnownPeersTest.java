@@ -8,12 +8,12 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 class KnownPeersTest {
   private static final Set<String> THREE = Set.of("1", "2", "3");
 
-  private final List<Set<String>> asked = new CopyOnWriteArrayList<>();
+  private final List<Set<String>> asked = Collections.synchronizedList(new ArrayList<>());
 
   private static PeerAddress address(String id) {
     return new PeerAddress(id, "00c0ffee", "host-" + id, 1, "/folder", "token", "boot", "1");
@@ -51,6 +51,21 @@ class KnownPeersTest {
     assertThat(peers.find(Set.of())).isEmpty();
     assertThat(peers.find(Set.of("3", "4"))).isEqualTo(addresses(Set.of("3", "4")));
     assertThat(asked).containsExactly(new TreeSet<>(THREE), Set.of("4"));
+  }
+
+  /** Executors come and go for months. */
+  @Test
+  void addressesDoNotGrowWithAllExecutorsEver() throws IOException {
+    KnownPeers peers = peers(KnownPeersTest::addresses);
+    for (int id = 0; id < 3 * KnownPeers.MAX_KNOWN; id++) {
+      String executor = Integer.toString(id);
+      assertThat(peers.find(executor)).isEqualTo(address(executor));
+      assertThat(peers.size()).isLessThanOrEqualTo(KnownPeers.MAX_KNOWN);
+    }
+    String last = Integer.toString(3 * KnownPeers.MAX_KNOWN - 1);
+    int before = asked.size();
+    assertThat(peers.find(last)).isEqualTo(address(last));
+    assertThat(asked).hasSize(before);
   }
 
   @Test

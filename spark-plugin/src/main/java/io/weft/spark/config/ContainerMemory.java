@@ -25,9 +25,11 @@ public final class ContainerMemory {
     boolean counted = isYarn(conf) && !executorId.equals(DRIVER);
     return new MemoryGrant(
         MemorySettings.HOST_FRACTION.get(conf),
-        otherBytes(conf) + privateBytes(conf),
+        offHeapBytes(conf) + privateBytes(conf),
+        pythonBytes(conf),
         counted
-            ? OptionalLong.of(heapBytes(conf) + overheadBytes(conf) + otherBytes(conf))
+            ? OptionalLong.of(
+                heapBytes(conf) + overheadBytes(conf) + offHeapBytes(conf) + pythonBytes(conf))
             : OptionalLong.empty());
   }
 
@@ -83,10 +85,14 @@ public final class ContainerMemory {
   }
 
   /** Spark requests this memory in addition to heap and overhead. */
-  private static long otherBytes(SparkConf conf) {
+  private static long offHeapBytes(SparkConf conf) {
     boolean offHeap = conf.getBoolean("spark.memory.offHeap.enabled", false);
-    return (offHeap ? conf.getSizeAsBytes("spark.memory.offHeap.size", "0") : 0)
-        + conf.getSizeAsMb("spark.executor.pyspark.memory", "0") * MIB;
+    return offHeap ? conf.getSizeAsBytes("spark.memory.offHeap.size", "0") : 0;
+  }
+
+  /** Spark requests this memory as well, for the Python processes of an executor. */
+  private static long pythonBytes(SparkConf conf) {
+    return conf.getSizeAsMb("spark.executor.pyspark.memory", "0") * MIB;
   }
 
   private static long privateBytes(SparkConf conf) {

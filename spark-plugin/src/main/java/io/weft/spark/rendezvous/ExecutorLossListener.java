@@ -1,6 +1,5 @@
 package io.weft.spark.rendezvous;
 
-import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 
@@ -18,7 +17,7 @@ public final class ExecutorLossListener extends SparkListener {
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
     String executor = removed.executorId();
-    if (losses.add(new ExecutorLoss(executor, removed.reason()))) {
+    if (losses.add(executor, removed.reason())) {
       losses.reason(executor).ifPresent(reason -> cliques.executorLost(executor, reason));
     }
   }

@@ -27,7 +27,7 @@ public final class ExecutorLossMonitor implements AutoCloseable {
     /**
      * The losses after the known ones.
      *
-     * @param known how many losses the caller knows
+     * @param known the number of the last loss that the caller knows; 0 for none
      * @throws InterruptedException if the thread is interrupted
      * @throws Exception if no answer comes; a retry may succeed
      */
@@ -43,7 +43,7 @@ public final class ExecutorLossMonitor implements AutoCloseable {
       Executors.newCachedThreadPool(named("weft-executor-loss-handler"));
   private final AtomicBoolean begun = new AtomicBoolean();
 
-  /** How many losses are known; only the polling thread uses it. */
+  /** The number of the last known loss; only the polling thread uses it. */
   private int known;
 
   /**
@@ -88,8 +88,10 @@ public final class ExecutorLossMonitor implements AutoCloseable {
       LOG.debug("The driver did not answer which executors are lost; the next poll may succeed", e);
       return;
     }
-    known += found.size();
-    found.forEach(loss -> handlers.execute(() -> handle(loss)));
+    for (ExecutorLoss loss : found) {
+      known = Math.max(known, loss.number());
+      handlers.execute(() -> handle(loss));
+    }
   }
 
   private void handle(ExecutorLoss loss) {

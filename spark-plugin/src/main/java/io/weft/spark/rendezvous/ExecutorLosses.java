@@ -1,46 +1,56 @@
 package io.weft.spark.rendezvous;
 
 import java.io.Serializable;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
-/** The executors that Spark has lost, in the order of the reports. Thread-safe. */
+/**
+ * The last executors that Spark has lost, at most {@link #MAX}, in the order of the reports.
+ * Executors ask often, so an earlier loss is known to all that were there. Thread-safe.
+ */
 public final class ExecutorLosses {
-  private final List<ExecutorLoss> losses = new ArrayList<>();
+  /** The number of losses that are kept. */
+  static final int MAX = 1000;
+
+  private final Map<String, ExecutorLoss> losses = new LinkedHashMap<>();
+  private int added;
 
   /** Adds a loss. Returns false if the loss of this executor is known. */
-  synchronized boolean add(ExecutorLoss loss) {
-    if (reason(loss.executorId()).isPresent()) {
+  synchronized boolean add(String executorId, String reason) {
+    if (losses.containsKey(executorId)) {
       return false;
     }
-    losses.add(loss);
+    losses.put(executorId, new ExecutorLoss(++added, executorId, reason));
+    if (losses.size() > MAX) {
+      losses.remove(losses.keySet().iterator().next());
+    }
     return true;
   }
 
-  /** Why an executor is lost; empty if it is not lost. */
+  /** Why an executor is lost; empty if it is not lost, or was lost long ago. */
   synchronized Optional<String> reason(String executorId) {
-    return losses.stream()
-        .filter(loss -> loss.executorId().equals(executorId))
-        .map(loss -> "executor " + executorId + " was lost: " + loss.reason())
-        .findFirst();
+    return Optional.ofNullable(losses.get(executorId))
+        .map(loss -> "executor " + executorId + " was lost: " + loss.reason());
   }
 
   /**
    * The losses that an executor does not know yet.
    *
-   * @param known how many losses the executor knows
+   * @param known the number of the last loss that the executor knows; 0 for none
    */
   public synchronized List<ExecutorLoss> since(int known) {
-    return new ArrayList<>(
-        losses.subList(Math.min(Math.max(known, 0), losses.size()), losses.size()));
+    return losses.values().stream().filter(loss -> loss.number() > known).toList();
   }
 
   /**
    * The loss of an executor. Spark never uses its id again.
    *
+   * @param number of the loss in the application, from 1
    * @param executorId Spark's executor id
    * @param reason as Spark reported it
    */
-  public record ExecutorLoss(String executorId, String reason) implements Serializable {}
+  public record ExecutorLoss(int number, String executorId, String reason)
+      implements Serializable {}
 }

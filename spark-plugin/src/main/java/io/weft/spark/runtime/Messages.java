@@ -81,7 +81,7 @@ public final class Messages {
   /**
    * Asks for the lost executors. Answered by {@link Losses}.
    *
-   * @param known number of lost executors that the sender already knows
+   * @param known the number of the last loss that the sender knows; 0 for none
    */
   public record AskLosses(int known) implements ToDriver {}
 

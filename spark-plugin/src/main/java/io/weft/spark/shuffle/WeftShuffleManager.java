@@ -41,6 +41,8 @@ import org.apache.spark.sql.internal.SQLConf;
  * <p>Thread-safe: all tasks of a JVM share it.
  */
 public final class WeftShuffleManager extends SortShuffleManager {
+  private static final String HOST_LOCAL_KEY = "spark.shuffle.readHostLocalDisk";
+
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
   private final WeftBlockResolver resolver;
@@ -59,6 +61,25 @@ public final class WeftShuffleManager extends SortShuffleManager {
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
     this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
+  }
+
+  /**
+   * Prepares the driver's configuration for this manager. With Kryo records, programs that fetch
+   * blocks by themselves must ask the executor that has them: only an executor with a task of the
+   * shuffle knows the form of its records.
+   *
+   * @return what to log; empty if there is nothing to say
+   */
+  public static Optional<String> setUp(SparkConf conf) {
+    conf.set(Activation.MANAGER_KEY, WeftShuffleManager.class.getName());
+    if (!KryoRecords.areAskedFor(conf) || conf.contains(HOST_LOCAL_KEY)) {
+      return Optional.empty();
+    }
+    conf.set(HOST_LOCAL_KEY, "false");
+    return Optional.of(
+        HOST_LOCAL_KEY
+            + " is set to false, because WeftKryoRegistrator is set: an executor cannot read the"
+            + " blocks of another one on its host without Weft's reader");
   }
 
   /** Reasons of shuffles left to Spark's sort shuffle; filled on the driver only. */

@@ -15,7 +15,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The application's executors, by their announcements to the driver. Each has its host as device 0
- * and its GPU, if it has one, as device 1. An executor id has one incarnation only. Thread-safe.
+ * and its GPU, if it has one, as device 1. An executor id has one incarnation only. Keeps the
+ * addresses of executors until they have ended. Thread-safe.
  */
 final class ExecutorDirectory implements TransferMembership {
   static final int HOST = 0;
@@ -78,9 +79,13 @@ final class ExecutorDirectory implements TransferMembership {
     return address;
   }
 
-  /** The incarnation of an executor that this one has looked up; null for any other. */
-  String known(String executorId) {
-    PeerAddress address = known.get(executorId);
+  /**
+   * Forgets an executor that has ended.
+   *
+   * @return its incarnation; null if this executor has not looked it up
+   */
+  String forget(String executorId) {
+    PeerAddress address = known.remove(executorId);
     return address == null ? null : address.incarnation();
   }
 }

@@ -135,7 +135,7 @@ public final class ExecutorTransfers implements AutoCloseable {
   }
 
   private void lost(ExecutorLoss loss) {
-    String incarnation = directory.known(loss.executorId());
+    String incarnation = directory.forget(loss.executorId());
     if (incarnation != null) {
       LOG.info("Executor {} was lost: {}", loss.executorId(), loss.reason());
       transfers.fail(loss.executorId(), incarnation, loss.reason());

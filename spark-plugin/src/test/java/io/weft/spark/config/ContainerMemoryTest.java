@@ -31,7 +31,8 @@ class ContainerMemoryTest {
     assertThat(container(conf)).as("off-heap memory is off").isEqualTo(8192 + 2048);
     conf.set("spark.memory.offHeap.enabled", "true").set("spark.executor.pyspark.memory", "500m");
     assertThat(container(conf)).isEqualTo(8192 + 2048 + 1024 + 500);
-    assertThat(ContainerMemory.grant(conf, "1").otherBytes()).isEqualTo((1024 + 500) * MIB);
+    assertThat(ContainerMemory.grant(conf, "1").otherBytes()).isEqualTo(1024 * MIB);
+    assertThat(ContainerMemory.grant(conf, "1").childBytes()).isEqualTo(500 * MIB);
     assertThat(ContainerMemory.grant(conf, "driver").containerBytes()).isEmpty();
   }
 

@@ -101,7 +101,7 @@ class DriverAnswersTest {
     assertThat(((RendezvousAnswer) answers.to(new CliqueCall(call))).failure())
         .isEqualTo("executor 2 was lost: killed");
     assertThat(answers.to(new AskLosses(0)))
-        .isEqualTo(new Losses(List.of(new ExecutorLoss("2", "killed"))));
+        .isEqualTo(new Losses(List.of(new ExecutorLoss(1, "2", "killed"))));
     assertThat(answers.to(new AskLosses(1))).isEqualTo(new Losses(List.of()));
   }
 

@@ -2,8 +2,8 @@ package io.weft.spark.rendezvous;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -22,10 +22,7 @@ class ExecutorLossMonitorTest {
     IntStream.of(executors)
         .forEach(
             executor ->
-                assertThat(
-                        losses.add(
-                            new ExecutorLoss(Integer.toString(executor), "lost by the test")))
-                    .isTrue());
+                assertThat(losses.add(Integer.toString(executor), "lost by the test")).isTrue());
   }
 
   /** A driver that fails every second poll. */
@@ -63,6 +60,26 @@ class ExecutorLossMonitorTest {
       awaitLosses("1", "2", "3");
       lose(4);
       awaitLosses("1", "2", "3", "4");
+    }
+  }
+
+  /** A monitor that has missed many losses gets the last ones, each of them once. */
+  @Test
+  void onlyTheLastLossesAreKept() {
+    int all = ExecutorLosses.MAX + 500;
+    lose(IntStream.rangeClosed(1, all).toArray());
+    assertThat(losses.reason("500")).isEmpty();
+    assertThat(losses.reason("501")).hasValue("executor 501 was lost: lost by the test");
+    String[] last =
+        IntStream.rangeClosed(501, all).mapToObj(Integer::toString).toArray(String[]::new);
+    try (ExecutorLossMonitor monitor =
+        new ExecutorLossMonitor(driver(), 5, loss -> received.add(loss.executorId()))) {
+      monitor.begin();
+      awaitLosses(last);
+      lose(9999);
+      String[] more = Arrays.copyOf(last, last.length + 1);
+      more[last.length] = "9999";
+      awaitLosses(more);
     }
   }
 

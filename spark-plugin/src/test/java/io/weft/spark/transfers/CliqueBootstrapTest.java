@@ -104,7 +104,7 @@ class CliqueBootstrapTest {
         .isEqualTo("executor 2 was lost: killed by a test");
     assertThat(call("b", 0, "one", "left").failure())
         .isEqualTo("executor 2 was lost: killed by a test");
-    assertThat(losses.since(0)).containsExactly(new ExecutorLoss("2", "killed by a test"));
+    assertThat(losses.since(0)).containsExactly(new ExecutorLoss(1, "2", "killed by a test"));
     assertThat(losses.since(1)).isEmpty();
   }
 

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Blocks of Weft that a program fetches by Spark's fetch iterator: own ones, those of the other
@@ -37,21 +38,38 @@ class DirectFetchTest {
     "spark.io.encryption.enabled, true"
   })
   void rowsAreThoseThatWereWritten(String key, String value) throws IOException {
-    check(Map.of(key, value));
+    check(Map.of(key, value), 8);
+  }
+
+  /** With one map task, the other executor has run no task of the shuffle. */
+  @ParameterizedTest(name = "with Weft''s Kryo registrator: {0}")
+  @ValueSource(booleans = {false, true})
+  void alsoInAnExecutorWithoutATaskOfTheShuffle(boolean kryo) throws IOException {
+    check(
+        kryo
+            ? Map.of(
+                "spark.serializer",
+                "org.apache.spark.serializer.KryoSerializer",
+                "spark.kryo.registrator",
+                "io.weft.spark.WeftKryoRegistrator")
+            : Map.of(),
+        1);
   }
 
   @Test
   void alsoWithAnExternalShuffleServiceThatHasNoBlockOfWeft() throws IOException {
     try (ShuffleService service = ShuffleService.start()) {
-      check(service.settings());
+      check(service.settings(), 8);
     }
   }
 
-  private static void check(Map<String, String> settings) throws IOException {
+  private static void check(Map<String, String> settings, int maps) throws IOException {
     try (SparkSession session = Sessions.weft(WORKSPACE, "local-cluster[2,1,1024]", settings)) {
       Dataset<Row> data =
           session.sql(
-              "SELECT id % 1000 AS k, REPEAT(STRING(id), 3) AS s FROM RANGE(0, 30000, 1, 8)");
+              "SELECT id % 1000 AS k, REPEAT(STRING(id), 3) AS s FROM RANGE(0, 30000, 1, "
+                  + maps
+                  + ")");
       List<String> expected =
           data.collectAsList().stream()
               .map(row -> row.getLong(0) + " " + row.getString(1))
@@ -64,7 +82,7 @@ class DirectFetchTest {
       }
       assertThat(ExecutorProbe.sum(session.sparkContext(), "outputsPublished") - before)
           .as("map outputs of Weft")
-          .isEqualTo(16);
+          .isEqualTo(2 * maps);
       Awaitility.await("no temporary file left")
           .atMost(Duration.ofMinutes(1))
           .untilAsserted(
