@@ -80,8 +80,8 @@ public record WriteInput(Kind kind, long count, String folder) implements SideTa
   private static final List<String> MIXED =
       List.of(
           "id % 2 = 0",
-          "cast(id as tinyint)",
-          "cast(id as smallint)",
+          "cast(id % 100 as tinyint)",
+          "cast(id % 30000 as smallint)",
           "cast(id as int)",
           "xxhash64(id)",
           "cast(id / 3.0D as float)",
