@@ -3,6 +3,7 @@ package io.weft.spark.columns;
 import io.weft.spark.columns.ColumnLayout.StorageForm;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
@@ -26,8 +27,9 @@ import org.apache.spark.unsafe.Platform;
 import scala.Function2;
 
 /**
- * Converts batches to rows and copies arrays of numbers in bulk. Spark's own conversion makes two
- * virtual calls for each element.
+ * Converts batches to rows. It copies values straight from chunks into Spark's row format, and
+ * arrays of numbers in bulk. Spark's own conversion makes an object for each nested value and each
+ * long decimal, and virtual calls for each element.
  *
  * <p>It reuses one row object, which is valid until the next row. For one task thread.
  */
@@ -35,6 +37,9 @@ public final class BatchRows {
   private final SpecificInternalRow row;
   private final RowField[] fields;
   private final UnsafeProjection projection;
+
+  /** Null if a column has a type that it does not support. */
+  private final RowPacker packer;
 
   /**
    * @param schema of all batches
@@ -48,12 +53,27 @@ public final class BatchRows {
             .mapToObj(ordinal -> RowField.of(ordinal, types[ordinal]))
             .toArray(RowField[]::new);
     projection = UnsafeProjection.create(schema);
+    packer =
+        RowPacker.supports(ColumnarSchema.of(schema).columns())
+            ? new RowPacker(types.length)
+            : null;
   }
 
-  /** Whether a schema has a column of arrays of numbers, so that this conversion pays. */
+  /**
+   * Whether this conversion pays: the schema has nested columns or long decimals that are copied
+   * without objects, or arrays of numbers.
+   */
   public static boolean speedsUp(StructType schema) {
-    return Arrays.stream(schema.fields())
-        .anyMatch(field -> field.dataType() instanceof ArrayType array && width(array) > 0);
+    List<ColumnLayout> columns = ColumnarSchema.of(schema).columns();
+    return RowPacker.supports(columns)
+        ? columns.stream().anyMatch(BatchRows::makesObjects)
+        : Arrays.stream(schema.fields())
+            .anyMatch(field -> field.dataType() instanceof ArrayType array && width(array) > 0);
+  }
+
+  /** Whether Spark's own conversion makes an object for each value. */
+  private static boolean makesObjects(ColumnLayout column) {
+    return column.form() == StorageForm.DECIMAL128 || !column.children().isEmpty();
   }
 
   /**
@@ -77,6 +97,9 @@ public final class BatchRows {
     ColumnVector[] vectors =
         IntStream.range(0, fields.length).mapToObj(batch::column).toArray(ColumnVector[]::new);
     int rows = batch.numRows();
+    if (packer != null && Arrays.stream(vectors).allMatch(BlockColumnVector.class::isInstance)) {
+      return packed(Arrays.copyOf(vectors, vectors.length, BlockColumnVector[].class), rows);
+    }
     return new Iterator<>() {
       private int next;
 
@@ -88,6 +111,22 @@ public final class BatchRows {
       @Override
       public InternalRow next() {
         return row(batch, vectors, next++);
+      }
+    };
+  }
+
+  private Iterator<InternalRow> packed(BlockColumnVector[] vectors, int rows) {
+    return new Iterator<>() {
+      private int next;
+
+      @Override
+      public boolean hasNext() {
+        return next < rows;
+      }
+
+      @Override
+      public InternalRow next() {
+        return packer.pack(vectors, next++);
       }
     };
   }

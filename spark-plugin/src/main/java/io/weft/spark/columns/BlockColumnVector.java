@@ -251,6 +251,11 @@ public final class BlockColumnVector extends ColumnVector {
     return children[ordinal];
   }
 
+  /** All children; not a copy. */
+  BlockColumnVector[] children() {
+    return children;
+  }
+
   /** Creates vectors for the columns of a schema, without buffers. */
   static BlockColumnVector[] of(ColumnarSchema schema) {
     return schema.columns().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);

@@ -1,13 +1,18 @@
 package io.weft.spark.columns;
 
 import io.weft.spark.columns.BuilderContext.PartitionBuffers;
+import io.weft.spark.columns.BytesSource.FixedSource;
 import io.weft.spark.columns.ChunkFormat.ChunkWriter;
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
 
 /** Builds columns of booleans, one bit each. */
 final class BooleanBuilder extends ColumnBuilder {
   private final PartitionBuffers values;
+  private final FixedSource source = new FixedSource();
   private byte[] picked = new byte[0];
 
   BooleanBuilder(BuilderContext context) {
@@ -33,9 +38,25 @@ final class BooleanBuilder extends ColumnBuilder {
     if (picked.length < count) {
       picked = new byte[rows.length];
     }
+    if (vector instanceof WritableColumnVector && source.locate(vector, StorageForm.BYTE)) {
+      pickBytes(rows, count, nulls);
+      return;
+    }
     for (int i = 0; i < count; i++) {
       boolean value = (nulls == null || nulls[i] == 0) && vector.getBoolean(rows[i]);
       picked[i] = (byte) (value ? 1 : 0);
+    }
+  }
+
+  /** Spark's own vectors have a byte of 0 or 1 for each value; that of a null is undefined. */
+  private void pickBytes(int[] rows, int count, byte[] nulls) {
+    Object base = source.base();
+    long offset = source.offset();
+    for (int i = 0; i < count; i++) {
+      picked[i] = Platform.getByte(base, offset + rows[i]);
+    }
+    for (int i = 0; nulls != null && i < count; i++) {
+      picked[i] &= (byte) ~nulls[i];
     }
   }
 

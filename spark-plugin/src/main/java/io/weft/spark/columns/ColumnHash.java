@@ -204,6 +204,8 @@ abstract class ColumnHash {
   /** Hashes the shortest two's complement of the unscaled value, highest byte first. */
   private static final class LargeDecimals extends ColumnHash {
     private final DecimalType type;
+    private final long[] value = new long[2];
+    private final long[] shortest = new long[2];
 
     LargeDecimals(DecimalType type) {
       this.type = type;
@@ -211,9 +213,21 @@ abstract class ColumnHash {
 
     @Override
     int hash(ColumnVector vector, int row, int seed) {
-      Decimal value = vector.getDecimal(row, type.precision(), type.scale());
-      byte[] bytes = value.toJavaBigDecimal().unscaledValue().toByteArray();
+      if (vector instanceof BlockColumnVector block) {
+        return hash(null, block.values() + 16L * row, seed);
+      }
+      if (vector instanceof WritableColumnVector) {
+        Decimal128.put(vector.getBinary(row), value, Platform.LONG_ARRAY_OFFSET);
+        return hash(value, Platform.LONG_ARRAY_OFFSET, seed);
+      }
+      Decimal decimal = vector.getDecimal(row, type.precision(), type.scale());
+      byte[] bytes = decimal.toJavaBigDecimal().unscaledValue().toByteArray();
       return Murmur3_x86_32.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed);
+    }
+
+    private int hash(Object base, long offset, int seed) {
+      int length = Decimal128.shortest(base, offset, shortest, Platform.LONG_ARRAY_OFFSET);
+      return Murmur3_x86_32.hashUnsafeBytes(shortest, Platform.LONG_ARRAY_OFFSET, length, seed);
     }
   }
 

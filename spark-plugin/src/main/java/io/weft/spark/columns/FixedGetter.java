@@ -1,8 +1,12 @@
 package io.weft.spark.columns;
 
+import io.weft.spark.columns.BytesSource.FixedSource;
+import io.weft.spark.columns.ColumnLayout.StorageForm;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
@@ -179,6 +183,7 @@ abstract class FixedGetter {
 
   private static final class Decimals128 extends FixedGetter {
     private final DecimalType type;
+    private final FixedSource bytes = new FixedSource();
 
     Decimals128(DecimalType type) {
       this.type = type;
@@ -186,6 +191,11 @@ abstract class FixedGetter {
 
     @Override
     boolean put(SpecializedGetters source, int ordinal, long target) {
+      if (source instanceof UnsafeRow || source instanceof UnsafeArrayData) {
+        // Spark's packed forms have the bytes, and only values that fit the type.
+        Decimal128.put(source.getBinary(ordinal), null, target);
+        return true;
+      }
       Decimal value = fit(source.getDecimal(ordinal, type.precision(), type.scale()), type);
       put(value == null ? BigInteger.ZERO : unscaled(value.toJavaBigDecimal()), null, target);
       return value != null;
@@ -198,6 +208,31 @@ abstract class FixedGetter {
       } else {
         Decimal value = source.getDecimal(row, type.precision(), type.scale());
         put(unscaled(value.toJavaBigDecimal()), base, offset);
+      }
+    }
+
+    @Override
+    void gather(
+        ColumnVector source, int[] rows, int count, byte[] nulls, long[] target, int width) {
+      if (source instanceof WritableColumnVector writable
+          && !writable.hasDictionary()
+          && !writable.isAllNull()
+          && bytes.locate(writable.arrayData(), StorageForm.BYTE)) {
+        gatherBytes(writable, rows, count, nulls, target);
+      } else {
+        super.gather(source, rows, count, nulls, target, width);
+      }
+    }
+
+    private void gatherBytes(
+        WritableColumnVector source, int[] rows, int count, byte[] nulls, long[] target) {
+      long at = Platform.LONG_ARRAY_OFFSET;
+      for (int i = 0; i < count; i++, at += 16) {
+        // A null may have the bytes of an earlier batch.
+        boolean present = nulls == null || nulls[i] == 0;
+        int length = present ? source.getArrayLength(rows[i]) : 0;
+        long from = bytes.offset() + (present ? source.getArrayOffset(rows[i]) : 0);
+        Decimal128.put(bytes.base(), from, length, target, at);
       }
     }
 

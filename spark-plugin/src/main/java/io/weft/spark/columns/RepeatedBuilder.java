@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import io.weft.spark.columns.BuilderContext.PartitionOffsets;
 import io.weft.spark.columns.ChunkFormat.ChunkWriter;
+import io.weft.spark.compat.OnHeapArrays;
 import org.apache.arrow.vector.ValueVector;
 import org.apache.arrow.vector.complex.ListVector;
 import org.apache.arrow.vector.complex.MapVector;
@@ -196,16 +197,28 @@ abstract class RepeatedBuilder extends ColumnBuilder {
         return false;
       }
       int[] rows = selection.rows();
+      int[] starts = OnHeapArrays.starts(vector);
+      int[] lengths = OnHeapArrays.lengths(vector);
       elements.beginRuns();
       for (int group = 0; group < selection.groups(); group++) {
         elements.beginGroup(selection.partition(group));
-        for (int i = selection.from(group); i < selection.from(group + 1); i++) {
-          if (nulls == null || nulls[i] == 0) {
-            elements.addRun(start(rows[i]), length(rows[i]));
-          }
+        int from = selection.from(group);
+        int to = selection.from(group + 1);
+        if (starts != null && lengths != null) {
+          elements.addRuns(starts, lengths, rows, from, to, nulls);
+        } else {
+          addRuns(rows, from, to, nulls);
         }
       }
       return true;
+    }
+
+    private void addRuns(int[] rows, int from, int to, byte[] nulls) {
+      for (int i = from; i < to; i++) {
+        if (nulls == null || nulls[i] == 0) {
+          elements.addRun(start(rows[i]), length(rows[i]));
+        }
+      }
     }
 
     /** Number of elements of the value at a row; the vector must have been located. */

@@ -130,6 +130,33 @@ final class Selection {
     runFrom[groups] = runs;
   }
 
+  /**
+   * Adds the runs of some values to the current group.
+   *
+   * @param starts first row of each value's run, by value
+   * @param lengths rows of each value's run, by value
+   * @param values the values at positions {@code first} (inclusive) to {@code end} (exclusive)
+   * @param nulls 1 for a value without a run, by position; null if all values have one
+   */
+  void addRuns(int[] starts, int[] lengths, int[] values, int first, int end, byte[] nulls) {
+    runStart = room(runStart, runs + end - first);
+    runLength = room(runLength, runs + end - first);
+    int added = runs;
+    long sum = 0;
+    for (int i = first; i < end; i++) {
+      int length = nulls == null || nulls[i] == 0 ? lengths[values[i]] : 0;
+      if (length > 0) {
+        runStart[added] = starts[values[i]];
+        runLength[added++] = length;
+        sum += length;
+      }
+    }
+    runs = added;
+    count = BatchTooLargeException.add(count, sum);
+    from[groups] = count;
+    runFrom[groups] = runs;
+  }
+
   private void clear() {
     groups = 0;
     count = 0;

@@ -17,8 +17,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Converts batches to rows like Spark, but copies arrays of numbers in bulk: see {@link BatchRows}.
- * It is not part of generated code.
+ * Converts batches to rows like Spark, but copies values straight from chunks into rows: see {@link
+ * BatchRows}. It is not part of generated code.
  */
 public final class WeftColumnarToRowExec extends ColumnarToRowExec {
   /** Spark calls this constructor by reflection to copy the node. */
@@ -88,8 +88,8 @@ public final class WeftColumnarToRowExec extends ColumnarToRowExec {
   }
 
   /**
-   * Replaces Spark's conversion to rows by Weft's, directly above Weft's exchange and if there are
-   * arrays of numbers to convert.
+   * Replaces Spark's conversion to rows by Weft's, directly above Weft's exchange and if it pays:
+   * see {@link BatchRows#speedsUp}.
    *
    * <p>This also keeps Weft's vectors out of Spark's code that reads elements of flat arrays
    * without nulls. JIT-compiled code that has seen only Spark's vectors there is twice as fast.

@@ -42,6 +42,18 @@ class ExchangePlanTest {
         .write()
         .parquet(arrays);
     SPARK.session().read().parquet(arrays).createOrReplaceTempView("arrays");
+    String nested = folder.resolve("nested").toString();
+    SPARK
+        .session()
+        .range(100)
+        .selectExpr(
+            "id",
+            "if(id % 5 = 0, null, named_struct('a', id, 'b', concat('name ', id))) as pair",
+            "map('key', array(id, null), 'empty', array()) as entries",
+            "cast(if(id % 3 = 0, null, id * 1000000007) as decimal(38, 10)) as amount")
+        .write()
+        .parquet(nested);
+    SPARK.session().read().parquet(nested).createOrReplaceTempView("nested");
   }
 
   @ParameterizedTest
@@ -101,6 +113,18 @@ class ExchangePlanTest {
     Dataset<Row> others = with("auto", adaptive, () -> run(FROM_BATCHES));
     assertThat(Plans.nodes(Plans.of(others), ColumnarToRowExec.class)).isNotEmpty();
     assertThat(Plans.nodes(Plans.of(others), WeftColumnarToRowExec.class)).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void nestedColumnsAndLongDecimalsAreCopiedIntoRows(String adaptive) {
+    for (String columns : new String[] {"id, pair", "id, entries", "id, amount", "*"}) {
+      String query = "select /*+ repartition(3, id) */ " + columns + " from nested";
+      Dataset<Row> rows = with("auto", adaptive, () -> run(query));
+      assertThat(Plans.nodes(Plans.of(rows), WeftColumnarToRowExec.class)).hasSize(1);
+      assertThat(rows.sort("id").collectAsList())
+          .isEqualTo(with("rows", adaptive, () -> planned(query)).sort("id").collectAsList());
+    }
   }
 
   @ParameterizedTest
