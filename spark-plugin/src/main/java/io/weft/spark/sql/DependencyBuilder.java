@@ -47,6 +47,10 @@ record DependencyBuilder(
 
   /** May run a Spark job on the calling thread: range partitioning samples its input. */
   ColumnarShuffleDependency fromRows(RDD<InternalRow> rows) {
+    if (RowsExchangeExec.improves(partitioning, SQLConf.get())) {
+      int partitions = partitioning.numPartitions();
+      return dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
+    }
     ShuffleDependency<Object, InternalRow, InternalRow> sparks =
         ShuffleExchangeExec$.MODULE$.prepareShuffleDependency(
             rows,
@@ -81,12 +85,8 @@ record DependencyBuilder(
 
   /** Returns why batches are converted to rows before partitioning; empty if they are not. */
   static Optional<String> rowsObstacle(Partitioning partitioning, SQLConf conf) {
-    boolean sorts =
-        partitioning instanceof RoundRobinPartitioning
-            && partitioning.numPartitions() > 1
-            && conf.sortBeforeRepartition();
-    return sorts
-        ? Optional.of("a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)")
+    return RowsExchangeExec.sorts(partitioning, conf)
+        ? Optional.of("a repartition orders rows first (spark.sql.execution.sortBeforeRepartition)")
         : Optional.empty();
   }
 
@@ -108,8 +108,7 @@ record DependencyBuilder(
   }
 
   /**
-   * Converts batches to rows in Spark's packed format, which Spark's sort before a repartition
-   * requires.
+   * Converts batches to rows in Spark's packed format, which a repartition without keys requires.
    */
   private RDD<InternalRow> unsafeRows(RDD<ColumnarBatch> batches) {
     StructType schema = child.schema();
