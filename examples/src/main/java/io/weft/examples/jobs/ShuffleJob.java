@@ -2,27 +2,33 @@ package io.weft.examples.jobs;
 
 import io.weft.examples.side.SideTask;
 import java.io.Serializable;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
 
 /**
- * Reads rows, shuffles them by a key or not, and discards them. The shuffle costs the difference of
- * the two.
+ * Reads rows, shuffles them or not, and discards them. The shuffle costs the difference of the two.
  *
  * @param source of the rows
- * @param partitions to shuffle into; 0: no shuffle
- * @param key the column whose hash determines the partition of a row
+ * @param exchange the shuffle
  */
-public record ShuffleJob(Source source, int partitions, String key) implements SideTask<JobCost> {
+public record ShuffleJob(Source source, Exchange exchange) implements SideTask<JobCost> {
   @Override
   public JobCost run(SparkSession session) throws Exception {
-    Dataset<Row> rows = rows(session);
+    Dataset<Row> input = source.rows(session);
     return JobCost.Meter.measure(
             session.sparkContext(),
             () -> {
+              // Some exchanges already run a part of the job here.
+              Dataset<Row> rows = exchange.shuffle(input);
               rows.write().format("noop").mode("overwrite").save();
               return rows;
             })
@@ -30,13 +36,12 @@ public record ShuffleJob(Source source, int partitions, String key) implements S
   }
 
   Dataset<Row> rows(SparkSession session) {
-    Dataset<Row> rows = source.rows(session);
-    return partitions == 0 ? rows : rows.repartition(partitions, functions.col(key));
+    return exchange.shuffle(source.rows(session));
   }
 
   /** Returns the same job without the shuffle. */
   public ShuffleJob withoutShuffle() {
-    return new ShuffleJob(source, 0, key);
+    return new ShuffleJob(source, new Exchange.Omitted(exchange));
   }
 
   /** The source of the rows of a job. */
@@ -71,6 +76,127 @@ public record ShuffleJob(Source source, int partitions, String key) implements S
             .selectExpr(expressions.toArray(String[]::new));
       }
     }
+
+    /**
+     * The rows of a query.
+     *
+     * @param text the SQL
+     */
+    record Query(String text) implements Source {
+      @Override
+      public Dataset<Row> rows(SparkSession session) {
+        return session.sql(text);
+      }
+    }
+  }
+
+  /** How the rows of a job are shuffled. */
+  public sealed interface Exchange extends Serializable {
+    /** Returns the rows after the shuffle. */
+    Dataset<Row> shuffle(Dataset<Row> rows);
+
+    /** Returns the rows as {@link #shuffle} does, but without the shuffle. */
+    default Dataset<Row> pass(Dataset<Row> rows) {
+      return rows;
+    }
+
+    /** The rows as they are. */
+    record None() implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return rows;
+      }
+    }
+
+    /** All steps of an exchange except its shuffle. */
+    record Omitted(Exchange of) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return of.pass(rows);
+      }
+    }
+
+    /**
+     * By the hash of a column.
+     *
+     * @param partitions to shuffle into
+     * @param key the column
+     */
+    record Hash(int partitions, String key) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return rows.repartition(partitions, functions.col(key));
+      }
+    }
+
+    /**
+     * In turn.
+     *
+     * @param partitions to shuffle into
+     */
+    record RoundRobin(int partitions) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return rows.repartition(partitions);
+      }
+    }
+
+    /**
+     * By ranges of a column.
+     *
+     * @param partitions to shuffle into
+     * @param key the column
+     */
+    record Range(int partitions, String key) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return rows.repartitionByRange(partitions, functions.col(key));
+      }
+    }
+
+    /**
+     * As an RDD of rows, in turn, with the serializer of the settings.
+     *
+     * @param partitions to shuffle into
+     */
+    record Rdd(int partitions) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return rows.sparkSession()
+            .createDataFrame(rows.javaRDD().repartition(partitions), rows.schema());
+      }
+
+      @Override
+      public Dataset<Row> pass(Dataset<Row> rows) {
+        return rows.sparkSession().createDataFrame(rows.javaRDD(), rows.schema());
+      }
+    }
+
+    /**
+     * Another exchange of all columns, of which some are read. The optimizer cannot remove the
+     * others.
+     *
+     * @param columns read
+     */
+    record SomeRead(Exchange of, List<String> columns) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return read(of.shuffle(rows));
+      }
+
+      @Override
+      public Dataset<Row> pass(Dataset<Row> rows) {
+        return read(of.pass(rows));
+      }
+
+      private Dataset<Row> read(Dataset<Row> rows) {
+        org.apache.spark.sql.classic.Dataset<Row> all =
+            (org.apache.spark.sql.classic.Dataset<Row>) rows;
+        return all.sparkSession()
+            .internalCreateDataFrame(all.queryExecution().toRdd(), all.schema(), false)
+            .select(columns.stream().map(functions::col).toArray(Column[]::new));
+      }
+    }
   }
 
   /**
@@ -82,11 +208,40 @@ public record ShuffleJob(Source source, int partitions, String key) implements S
   public record Fingerprint(ShuffleJob job) implements SideTask<String> {
     @Override
     public String run(SparkSession session) {
-      return job.rows(session)
-          .selectExpr("xxhash64(*) as hash")
+      Dataset<Row> rows = job.rows(session);
+      String values =
+          Arrays.stream(rows.schema().fields())
+              .map(Fingerprint::hashable)
+              .collect(Collectors.joining(", "));
+      return rows.selectExpr("xxhash64(" + values + ") as hash")
           .selectExpr("count(*)", "bit_xor(hash)", "sum(cast(hash as decimal(20, 0)))")
           .first()
           .mkString("/");
+    }
+
+    /** Spark refuses to hash maps. */
+    private static String hashable(StructField field) {
+      return field.dataType() instanceof MapType
+          ? "map_entries(" + field.name() + ")"
+          : field.name();
+    }
+  }
+
+  /**
+   * Sums the bytes of a source's rows in Spark's packed form.
+   *
+   * @param source whose rows are read
+   */
+  public record PackedBytes(Source source) implements SideTask<Long> {
+    @Override
+    public Long run(SparkSession session) {
+      return source
+          .rows(session)
+          .queryExecution()
+          .toRdd()
+          .toJavaRDD()
+          .map(row -> (long) ((UnsafeRow) row).getSizeInBytes())
+          .fold(0L, Long::sum);
     }
   }
 }

@@ -110,6 +110,6 @@ final class FeedBench {
   }
 
   private static ShuffleJob scan(String input) {
-    return new ShuffleJob(new ShuffleJob.Source.Parquet(input), 0, "k");
+    return new ShuffleJob(new ShuffleJob.Source.Parquet(input), new ShuffleJob.Exchange.None());
   }
 }

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Runs one workload on one side repeatedly while Java's flight recorder shows where time goes. */
 final class ProfileRun {
@@ -53,17 +54,20 @@ final class ProfileRun {
   private void repeat(ShuffleBench.Subject subject, SideProcess process)
       throws IOException, InterruptedException {
     for (int run = 1; run <= options.runs(); run++) {
-      JobCost base = process.call(subject.base().orElseThrow());
+      Optional<JobCost> base = Optional.empty();
+      if (subject.base().isPresent()) {
+        base = Optional.of(process.call(subject.base().get()));
+      }
       process.call(new Settle());
       JobCost cost = process.call(subject.job());
       progress.say(
           String.format(
-              "run %d: %s s, %s CPU s; of the shuffle %s s, %s CPU s",
+              "run %d: %s s, %s CPU s; without the shuffle %s s, %s CPU s",
               run,
               Units.seconds(cost.seconds()),
               Units.seconds(cost.cpuSeconds()),
-              Units.seconds(cost.seconds() - base.seconds()),
-              Units.seconds(cost.cpuSeconds() - base.cpuSeconds())));
+              base.map(JobCost::seconds).map(Units::seconds).orElse("–"),
+              base.map(JobCost::cpuSeconds).map(Units::seconds).orElse("–")));
     }
   }
 

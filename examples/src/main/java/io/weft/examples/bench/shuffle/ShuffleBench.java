@@ -162,8 +162,8 @@ final class ShuffleBench {
    * @param base the job without the shuffle; empty for a query
    * @param job the whole job
    * @param check computes a fingerprint of the result, which is equal on all sides
-   * @param rows shuffled; 0 for a query
-   * @param dataBytes in those rows; 0 for a query
+   * @param rows shuffled, or read by a workload that is a query; 0 for TPC-H
+   * @param dataBytes in shuffled rows; 0 for a query
    */
   record Subject(
       String id,
@@ -178,7 +178,7 @@ final class ShuffleBench {
       return new Subject(
           workload.id(),
           workload.title(),
-          Optional.of(job.withoutShuffle()),
+          workload.wholeJob() ? Optional.empty() : Optional.of(job.withoutShuffle()),
           job,
           new ShuffleJob.Fingerprint(job),
           rows,
@@ -199,8 +199,6 @@ final class ShuffleBench {
 
   /** Writes the inputs of workloads, in a process that ends before a measurement begins. */
   static final class Inputs {
-    private static final String KEY = "k";
-
     private final WorkFolder work;
     private final SideLauncher launcher;
     private final Cleanup cleanup;
@@ -231,11 +229,14 @@ final class ShuffleBench {
         throws IOException, InterruptedException {
       String folder = work.folder("inputs").resolve(workload.id()).toString();
       Optional<WriteInput> input = workload.input(factor, folder);
-      long rows = workload.rows(factor);
-      long dataBytes =
-          input.isPresent() ? writer.call(input.get()) : rows * workload.computedRowBytes();
-      ShuffleJob job = new ShuffleJob(workload.source(factor, folder), workload.partitions(), KEY);
-      return Subject.shuffle(workload, job, rows, dataBytes);
+      ShuffleJob job = workload.job(factor, folder);
+      long dataBytes = 0;
+      if (input.isPresent()) {
+        dataBytes = writer.call(input.get());
+      } else if (!workload.wholeJob()) {
+        dataBytes = writer.call(new ShuffleJob.PackedBytes(job.source()));
+      }
+      return Subject.shuffle(workload, job, workload.rows(factor), dataBytes);
     }
 
     /** Writes the tables of TPC-H and returns their folder. */

@@ -38,7 +38,14 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       names = "--workloads",
       split = ",",
       paramLabel = "NAME",
-      description = "What to measure. Default: " + WORKLOADS + "; with --quick: " + QUICK_WORKLOADS)
+      description = {
+        "What to measure. Default: " + WORKLOADS + "; with --quick: " + QUICK_WORKLOADS + ".",
+        "Groups: "
+            + Workload.SHAPES
+            + " (other data and partitionings) and "
+            + Workload.OPERATORS
+            + " (GROUP BY, joins and other whole jobs)"
+      })
   private List<String> workloads;
 
   @Option(
@@ -105,7 +112,8 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
     return new ShuffleBench.Options(
         chosen.stream()
             .filter(name -> !name.equals(ShuffleBench.Options.TPCH))
-            .map(Workload::of)
+            .flatMap(Workload::named)
+            .distinct()
             .toList(),
         queries ? queries() : List.of(),
         transports,

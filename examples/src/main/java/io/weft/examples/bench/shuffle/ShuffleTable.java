@@ -113,7 +113,9 @@ final class ShuffleTable {
 
   private List<String> queryMeans() {
     List<ShuffleReport.WorkloadResult> queries =
-        report.results().stream().filter(ShuffleReport.WorkloadResult::query).toList();
+        report.results().stream()
+            .filter(result -> result.id().startsWith(ShuffleBench.Options.TPCH))
+            .toList();
     if (queries.isEmpty()) {
       return List.of();
     }

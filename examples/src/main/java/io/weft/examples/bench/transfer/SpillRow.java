@@ -58,7 +58,10 @@ final class SpillRow {
     this.row = row;
     this.common = row == Row.ENCRYPTED ? Map.of(WeftSettings.DISK_ENCRYPTION, "true") : Map.of();
     this.rows = options.part(FULL_ROWS);
-    this.job = new ShuffleJob(new ShuffleJob.Source.Computed(rows, TASKS, COLUMNS), TASKS, "k");
+    this.job =
+        new ShuffleJob(
+            new ShuffleJob.Source.Computed(rows, TASKS, COLUMNS),
+            new ShuffleJob.Exchange.Hash(TASKS, "k"));
   }
 
   TransferReport.RowResult measure(Cleanup cleanup, WorkFolder work)

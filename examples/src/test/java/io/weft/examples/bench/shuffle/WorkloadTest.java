@@ -4,34 +4,93 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.weft.examples.jobs.ShuffleJob;
+import io.weft.examples.jobs.ShuffleJob.Exchange;
+import java.nio.file.Path;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class WorkloadTest {
+  private static final double TINY = 2e-5;
+
+  @TempDir static Path folder;
+
+  private static SparkSession session;
+
+  @BeforeAll
+  static void start() {
+    session =
+        SparkSession.builder()
+            .master("local[2]")
+            .config("spark.ui.enabled", false)
+            .config("spark.sql.shuffle.partitions", 2)
+            .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString())
+            .getOrCreate();
+  }
+
+  @AfterAll
+  static void stop() {
+    session.stop();
+  }
+
   @ParameterizedTest
   @EnumSource
   void isReadFromParquetOrComputed(Workload workload) {
     boolean written = workload.input(0.1, "/x").isPresent();
-    assertThat(workload.source(0.1, "/x") instanceof ShuffleJob.Source.Parquet).isEqualTo(written);
-    assertThat(Workload.of(workload.id())).isEqualTo(workload);
+    assertThat(workload.job(0.1, "/x").source() instanceof ShuffleJob.Source.Parquet)
+        .isEqualTo(written);
+    assertThat(Workload.named(workload.id())).containsExactly(workload);
     assertThat(workload.rows(1e-12)).isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void theShuffleKeepsAllRows(Workload workload) throws Exception {
+    String input = folder.resolve(workload.id()).toString();
+    if (workload.input(TINY, input).isPresent()) {
+      assertThat(workload.input(TINY, input).get().run(session)).isPositive();
+    }
+    ShuffleJob job = workload.job(TINY, input);
+    String before = new ShuffleJob.Fingerprint(job.withoutShuffle()).run(session);
+    assertThat(new ShuffleJob.Fingerprint(job).run(session)).isEqualTo(before).doesNotMatch("0/.*");
+    assertThat(job.run(session).shuffleBytes()).isPositive();
+    if (!workload.wholeJob()) {
+      assertThat(before).startsWith(workload.rows(TINY) + "/");
+      assertThat(new ShuffleJob.PackedBytes(job.source()).run(session)).isPositive();
+      assertThat(job.withoutShuffle().run(session).shuffleBytes()).isZero();
+    }
   }
 
   @Test
   void smallBlocksHaveTwoHundredTasksAndFiftyColumns() {
-    ShuffleJob.Source.Computed source =
-        (ShuffleJob.Source.Computed) Workload.SMALL_BLOCKS.source(1, "");
+    ShuffleJob job = Workload.SMALL_BLOCKS.job(1, "");
+    ShuffleJob.Source.Computed source = (ShuffleJob.Source.Computed) job.source();
     assertThat(source.partitions()).isEqualTo(200);
     assertThat(source.expressions()).hasSize(50).doesNotHaveDuplicates();
-    assertThat(Workload.SMALL_BLOCKS.partitions()).isEqualTo(200);
-    assertThat(Workload.SMALL_BLOCKS.computedRowBytes()).isEqualTo(400);
+    assertThat(job.exchange()).isEqualTo(new Exchange.Hash(200, "k"));
+  }
+
+  @Test
+  void tinyBlocksHaveTenRowsAtEveryScale() {
+    assertThat(Workload.TINY_BLOCKS.job(1, "").exchange()).isEqualTo(new Exchange.Hash(200, "k"));
+    assertThat(Workload.TINY_BLOCKS.job(0.01, "").exchange()).isEqualTo(new Exchange.Hash(20, "k"));
+  }
+
+  @Test
+  void groupsDoNotOverlap() {
+    assertThat(Workload.named("shapes")).hasSize(10).noneMatch(Workload::wholeJob);
+    assertThat(Workload.named("operators")).hasSize(5).allMatch(Workload::wholeJob);
   }
 
   @Test
   void anUnknownNameIsAnErrorThatListsTheNames() {
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> Workload.of("numbers"))
-        .withMessageContaining("numeric, strings, tensors, computed, small-blocks and tpch");
+        .isThrownBy(() -> Workload.named("numbers"))
+        .withMessageContaining("numeric, strings, tensors, computed, small-blocks, decimals")
+        .withMessageContaining("and tpch, and the groups shapes and operators");
   }
 }
