@@ -47,10 +47,19 @@ record DependencyBuilder(
 
   /** May run a Spark job on the calling thread: range partitioning samples its input. */
   ColumnarShuffleDependency fromRows(RDD<InternalRow> rows) {
-    if (RowsExchangeExec.improves(partitioning, SQLConf.get())) {
-      int partitions = partitioning.numPartitions();
-      return dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
+    if (!RowsExchangeExec.improves(partitioning, SQLConf.get())) {
+      return fromSparks(rows);
     }
+    if (partitioning instanceof RangePartitioning range) {
+      RangeBounds bounds = RangeSample.ofRows(range, child);
+      return dependency(erased(bounds.partitioned(rows)), bounds.numPartitions(), null);
+    }
+    int partitions = partitioning.numPartitions();
+    return dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
+  }
+
+  /** Rows that Spark partitions. */
+  private ColumnarShuffleDependency fromSparks(RDD<InternalRow> rows) {
     ShuffleDependency<Object, InternalRow, InternalRow> sparks =
         ShuffleExchangeExec$.MODULE$.prepareShuffleDependency(
             rows,
@@ -98,7 +107,7 @@ record DependencyBuilder(
       return Optional.of(new HashIds(hash, child.output()));
     }
     if (partitioning instanceof RangePartitioning range) {
-      return Optional.of(RangeIds.sample(range, child.output(), batches));
+      return Optional.of(new RangeIds(RangeSample.ofBatches(range, child.output(), batches)));
     }
     if (partitioning instanceof RoundRobinPartitioning
         && rowsObstacle(partitioning, SQLConf.get()).isEmpty()) {

@@ -5,6 +5,7 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
@@ -14,7 +15,8 @@ import scala.Option;
 
 /**
  * Spark's exchange of rows, with another way to partition them: a repartition without keys deals
- * rows by their hashes instead of sorting them. Everything else is Spark's.
+ * rows by their hashes instead of sorting them, and ranges are sampled and searched faster.
+ * Everything else is Spark's.
  *
  * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
@@ -36,7 +38,11 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   /** Whether this node partitions the rows of an exchange faster than Spark. */
   static boolean improves(Partitioning partitioning, SQLConf conf) {
-    return sorts(partitioning, conf) && partitioning.numPartitions() <= MAX_PARTITIONS;
+    boolean known =
+        partitioning instanceof RangePartitioning range
+            ? RangeSample.isRepeatable(range)
+            : sorts(partitioning, conf);
+    return known && partitioning.numPartitions() <= MAX_PARTITIONS;
   }
 
   /** Whether Spark sorts rows before it partitions them. */
@@ -57,18 +63,30 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   @Override
   String remark() {
-    String dealt = "rows dealt by hash";
-    return "weft: " + (reason().isEmpty() ? dealt : "no columns route, " + reason() + ", " + dealt);
+    boolean ranges = outputPartitioning() instanceof RangePartitioning;
+    String way = ranges ? "ranges by prefixes of keys" : "rows dealt by hash";
+    return "weft: " + (reason().isEmpty() ? way : "no columns route, " + reason() + ", " + way);
   }
 
   @Override
   public synchronized ShuffleDependency<Object, InternalRow, InternalRow> shuffleDependency() {
     if (dependency == null) {
-      RDD<InternalRow> rows = inputRDD();
-      int partitions = outputPartitioning().numPartitions();
-      dependency = RowDependency.of(this, rows, DealtRows.of(rows, partitions), partitions);
-      ExchangeMetrics.reportPartitions(this, partitions);
+      dependency =
+          outputPartitioning() instanceof RangePartitioning range
+              ? ranges(RangeSample.ofRows(range, child()))
+              : dealt(outputPartitioning().numPartitions());
+      ExchangeMetrics.reportPartitions(this, dependency.partitioner().numPartitions());
     }
     return dependency;
+  }
+
+  private ShuffleDependency<Object, InternalRow, InternalRow> ranges(RangeBounds bounds) {
+    RDD<InternalRow> rows = inputRDD();
+    return RowDependency.of(this, rows, bounds.partitioned(rows), bounds.numPartitions());
+  }
+
+  private ShuffleDependency<Object, InternalRow, InternalRow> dealt(int partitions) {
+    RDD<InternalRow> rows = inputRDD();
+    return RowDependency.of(this, rows, DealtRows.of(rows, partitions), partitions);
   }
 }
