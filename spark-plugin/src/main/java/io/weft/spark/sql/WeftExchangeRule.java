@@ -51,10 +51,6 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
   @Override
   public SparkPlan apply(SparkPlan plan) {
     Optional<Route> setting = setting(plan);
-    return setting.isEmpty() ? plan : routed(plan, setting.get());
-  }
-
-  private SparkPlan routed(SparkPlan plan, Route setting) {
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -82,8 +78,11 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         : Optional.empty();
   }
 
-  private SparkPlan routed(ShuffleExchangeExec exchange, Route setting) {
-    RouteChoice choice = RoutePolicy.choose(exchange, setting);
+  private SparkPlan routed(ShuffleExchangeExec exchange, Optional<Route> setting) {
+    if (setting.isEmpty()) {
+      return left(exchange, "Weft is off");
+    }
+    RouteChoice choice = RoutePolicy.choose(exchange, setting.get());
     if (choice.columns()) {
       return replacement(exchange, choice);
     }
@@ -96,7 +95,11 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
     if (choice.shown()) {
       return remarked(exchange, choice);
     }
-    exchange.setTagValue(LEFT_TO_SPARK, choice.reason());
+    return left(exchange, choice.reason());
+  }
+
+  private static SparkPlan left(ShuffleExchangeExec exchange, String reason) {
+    exchange.setTagValue(LEFT_TO_SPARK, reason);
     return exchange;
   }
 
