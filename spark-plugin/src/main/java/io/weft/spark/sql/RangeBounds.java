@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.SortPrefixUtils;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.util.MutablePair;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparator;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparators.RadixSortSupport;
@@ -81,7 +82,8 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
   }
 
   /** For one task thread. */
-  private static final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRow>> {
+  private static final class PartitionedRows
+      extends AbstractIterator<Product2<Object, InternalRow>> {
     private final Iterator<InternalRow> rows;
     private final Search search;
     private final Integer[] numbers;
@@ -203,11 +205,11 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
               && SortPrefixUtils.canSortFullyWithPrefix(first);
     }
 
-    /** Whether a type is not among those whose order is Spark's secret, as strings with collations. */
+    /** Whether prefixes of a type are in the order of values. Those of collations are not. */
     private static boolean hasPrefix(DataType type) {
       return type.equals(DataTypes.StringType)
           || type instanceof BinaryType
-          || type instanceof org.apache.spark.sql.types.NumericType
+          || type instanceof NumericType
           || type.equals(DataTypes.BooleanType)
           || type.equals(DataTypes.DateType)
           || type.equals(DataTypes.TimestampType)

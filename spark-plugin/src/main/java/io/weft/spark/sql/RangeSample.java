@@ -112,8 +112,8 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   }
 
   private <T> List<UnsafeRow> highestKeys(RDD<T> input, Seq<Attribute> columns, Taking<T> taking) {
-    double wanted =
-        Math.min((double) SQLConf.get().rangeExchangeSampleSizePerPartition() * partitions, MAX_SAMPLE);
+    double wanted = SQLConf.get().rangeExchangeSampleSizePerPartition() * (double) partitions;
+    wanted = Math.min(wanted, MAX_SAMPLE);
     int limit = (int) Math.ceil(OVERSAMPLING * wanted / input.getNumPartitions());
     List<Sketch> sketches = sketches(input, columns, taking, limit);
     long rows = sketches.stream().mapToLong(Sketch::rows).sum();
@@ -239,9 +239,9 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   }
 
   /**
-   * Samples rows with equal probability. It draws how many rows to skip instead of a number for each
-   * row: algorithm L of Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))"
-   * (1994). For one thread.
+   * Samples rows with equal probability. It draws how many rows to skip instead of a number for
+   * each row: algorithm L of Li, "Reservoir-sampling algorithms of time complexity O(n(1 +
+   * log(N/n)))" (1994). For one thread.
    */
   static final class Reservoir {
     private final int limit;

@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.memory.MemoryBlock;
+import org.apache.spark.util.TaskCompletionListener;
 import org.apache.spark.util.collection.unsafe.sort.UnsafeSorterSpillReader;
 import org.apache.spark.util.collection.unsafe.sort.UnsafeSorterSpillWriter;
 
@@ -77,8 +78,7 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
   /** Creates an empty buffer, which the end of the task frees. */
   RowBuffer(TaskContext context) {
     this(context, context.taskMemoryManager());
-    context.addTaskCompletionListener(
-        (org.apache.spark.util.TaskCompletionListener) ended -> close());
+    context.addTaskCompletionListener((TaskCompletionListener) ended -> close());
   }
 
   private RowBuffer(TaskContext context, TaskMemoryManager memory) {
@@ -127,7 +127,9 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
 
   /** Bytes of the next page: large pages for many rows, and little waste for few. */
   private long growth() {
-    return used < POOLED_BYTES ? Math.max(FIRST_PAGE_BYTES, used) : Math.max(POOLED_BYTES, used / 8);
+    return used < POOLED_BYTES
+        ? Math.max(FIRST_PAGE_BYTES, used)
+        : Math.max(POOLED_BYTES, used / 8);
   }
 
   private void open(MemoryBlock block, int count) {
