@@ -202,8 +202,7 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
 
   /** Offers the rows of a map partition to a reservoir. Serialized with the tasks. */
   private interface Taking<T> extends Serializable {
-    void take(
-        scala.collection.Iterator<T> elements, Reservoir reservoir, UnsafeProjection keyOf);
+    void take(scala.collection.Iterator<T> elements, Reservoir reservoir, UnsafeProjection keyOf);
   }
 
   /**
@@ -222,8 +221,8 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   }
 
   /** Whether a set has an element. */
-  private static final class Contained
-      extends scala.runtime.AbstractFunction1<Object, Object> implements Serializable {
+  private static final class Contained extends scala.runtime.AbstractFunction1<Object, Object>
+      implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final Set<Object> elements;

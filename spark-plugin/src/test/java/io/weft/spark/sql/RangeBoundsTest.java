@@ -110,10 +110,14 @@ class RangeBoundsTest {
       String table, List<Column> keys, int partitions, String route, boolean weft) {
     return SPARK.with(
         Map.of(
-            "spark.weft.route", route,
-            "spark.weft.enabled", String.valueOf(weft),
-            "spark.sql.adaptive.enabled", "false",
-            "spark.sql.execution.rangeExchange.sampleSizePerPartition", "100000"),
+            "spark.weft.route",
+            route,
+            "spark.weft.enabled",
+            String.valueOf(weft),
+            "spark.sql.adaptive.enabled",
+            "false",
+            "spark.sql.execution.rangeExchange.sampleSizePerPartition",
+            "100000"),
         () ->
             RowTexts.unordered(
                 SPARK
@@ -177,12 +181,10 @@ class RangeBoundsTest {
                   .range(100)
                   .selectExpr("id * 3 k", "concat('s', id) s", "id % 7 m")
                   .repartitionByRange(4, col("m"));
-          RowsExchangeExec exchange =
-              Plans.nodes(Plans.of(ranges), RowsExchangeExec.class).get(0);
+          RowsExchangeExec exchange = Plans.nodes(Plans.of(ranges), RowsExchangeExec.class).get(0);
           RangePartitioning range = (RangePartitioning) exchange.outputPartitioning();
           SparkPlan keys =
-              RangeSample.keysOnly(
-                  exchange.child(), CollectionConverters.asJava(range.ordering()));
+              RangeSample.keysOnly(exchange.child(), CollectionConverters.asJava(range.ordering()));
           assertThat(CollectionConverters.asJava(keys.output()).stream().map(c -> c.name()))
               .containsExactly("m");
           assertThat(ranges.count()).isEqualTo(100);
