@@ -145,7 +145,7 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     private int lower(long wanted) {
       int from = 0;
       for (int left = prefixes.length; left > 0; ) {
-        int half = left + 1 >>> 1;
+        int half = (left + 1) >>> 1;
         from += prefixes[from + half - 1] < wanted ? half : 0;
         left -= half;
       }
@@ -160,7 +160,7 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
         high++;
       }
       while (low < high) {
-        int middle = low + high >>> 1;
+        int middle = (low + high) >>> 1;
         if (ordering.compare(key, bounds.get(middle)) > 0) {
           low = middle + 1;
         } else {
