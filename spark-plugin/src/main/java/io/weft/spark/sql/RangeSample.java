@@ -2,8 +2,15 @@ package io.weft.spark.sql;
 
 import io.weft.spark.compat.NarrowRDD;
 import io.weft.spark.compat.ScalaInterop;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -32,6 +39,7 @@ import scala.collection.immutable.Seq;
 import scala.collection.mutable.ArrayBuffer;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.math.Ordering;
+import scala.runtime.AbstractFunction1;
 
 /**
  * Finds the bounds of range partitions from a sample of the rows, of the size and with the weights
@@ -121,9 +129,10 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
     ArrayBuffer<Tuple2<InternalRow, Object>> candidates = new ArrayBuffer<>();
     Set<Object> large = new HashSet<>();
     int largest = 0;
-    for (Sketch sketch : sketches) {
+    for (int partition = 0; partition < sketches.size(); partition++) {
+      Sketch sketch = sketches.get(partition);
       if (fraction * sketch.rows() > limit) {
-        large.add(sketch.partition());
+        large.add(partition);
         largest = (int) Math.max(largest, Math.ceil(fraction * sketch.rows()));
       } else {
         sketch.addTo(candidates);
@@ -153,22 +162,18 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   private <T> List<Sketch> sketches(
       RDD<T> input, Seq<Attribute> columns, Taking<T> taking, int limit) {
     Seq<Expression> keys = RangeBounds.keysOf(orders);
-    RDD<Sketch> sketches =
+    RDD<byte[]> sketches =
         NarrowRDD.over(
             input,
-            Sketch.class,
+            byte[].class,
             elements -> {
-              int partition = TaskContext.get().partitionId();
-              Reservoir reservoir = new Reservoir(limit, partition);
+              Reservoir reservoir = new Reservoir(limit, TaskContext.get().partitionId());
               taking.take(elements, reservoir, UnsafeProjection.create(keys, columns));
-              return ScalaInterop.seq(new Sketch(partition, reservoir.rows(), reservoir.keys()))
-                  .iterator();
+              Sketch sketch = new Sketch(reservoir.rows(), reservoir.keys());
+              return ScalaInterop.seq(sketch.toBytes()).iterator();
             });
-    List<Sketch> all = new ArrayList<>();
-    for (Object sketch : (Object[]) sketches.collect()) {
-      all.add((Sketch) sketch);
-    }
-    return all;
+    Object results = input.context().runJob(sketches, new Only(), ScalaInterop.tag(byte[].class));
+    return Arrays.stream((byte[][]) results).map(Sketch::of).toList();
   }
 
   private static void takeRows(
@@ -208,15 +213,55 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   /**
    * The sample of a map partition.
    *
-   * @param partition number of the map partition among those that were read
    * @param rows of the map partition
    * @param keys of its sampled rows
    */
-  private record Sketch(int partition, long rows, List<UnsafeRow> keys) implements Serializable {
+  private record Sketch(long rows, List<UnsafeRow> keys) {
     /** Adds the keys, each with the number of rows for which it stands. */
     void addTo(ArrayBuffer<Tuple2<InternalRow, Object>> candidates) {
       float weight = (float) ((double) rows / keys.size());
       keys.forEach(key -> candidates.addOne(new Tuple2<>(key, weight)));
+    }
+
+    /** The result of a task, which the user's serializer transfers. Kryo cannot create records. */
+    byte[] toBytes() {
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+        out.writeLong(rows);
+        out.writeInt(keys.size());
+        for (UnsafeRow key : keys) {
+          key.writeExternal(out);
+        }
+      } catch (IOException e) {
+        throw new UncheckedIOException("A sample cannot be written", e);
+      }
+      return bytes.toByteArray();
+    }
+
+    static Sketch of(byte[] bytes) {
+      try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
+        long rows = in.readLong();
+        List<UnsafeRow> keys = new ArrayList<>();
+        for (int left = in.readInt(); left > 0; left--) {
+          UnsafeRow key = new UnsafeRow();
+          key.readExternal(in);
+          keys.add(key);
+        }
+        return new Sketch(rows, keys);
+      } catch (IOException | ClassNotFoundException e) {
+        throw new IllegalStateException("A task's sample cannot be read", e);
+      }
+    }
+  }
+
+  /** Returns the only element of a map partition. */
+  private static final class Only
+      extends AbstractFunction1<scala.collection.Iterator<byte[]>, byte[]> implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public byte[] apply(scala.collection.Iterator<byte[]> elements) {
+      return elements.next();
     }
   }
 

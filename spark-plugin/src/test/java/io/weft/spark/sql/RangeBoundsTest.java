@@ -28,7 +28,13 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Ranges have Spark's bounds, if the sample has all rows, and each row is in Spark's range. */
 class RangeBoundsTest {
-  @RegisterExtension static final SqlSpark SPARK = new SqlSpark();
+  /** Results of tasks go through the user's serializer. */
+  @RegisterExtension
+  static final SqlSpark SPARK =
+      new SqlSpark(
+          Map.of(
+              "spark.serializer", "org.apache.spark.serializer.KryoSerializer",
+              "spark.kryo.registrationRequired", "true"));
 
   @TempDir static Path folder;
 
