@@ -47,6 +47,19 @@ record DependencyBuilder(
 
   /** May run a Spark job on the calling thread: range partitioning samples its input. */
   ColumnarShuffleDependency fromRows(RDD<InternalRow> rows) {
+    if (!RowsExchangeExec.improves(partitioning, SQLConf.get())) {
+      return fromSparks(rows);
+    }
+    if (partitioning instanceof RangePartitioning range) {
+      RangeBounds bounds = RangeSample.ofRows(range, child);
+      return dependency(erased(bounds.partitioned(rows)), bounds.numPartitions(), null);
+    }
+    int partitions = partitioning.numPartitions();
+    return dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
+  }
+
+  /** Rows that Spark partitions. */
+  private ColumnarShuffleDependency fromSparks(RDD<InternalRow> rows) {
     ShuffleDependency<Object, InternalRow, InternalRow> sparks =
         ShuffleExchangeExec$.MODULE$.prepareShuffleDependency(
             rows,
@@ -81,12 +94,8 @@ record DependencyBuilder(
 
   /** Returns why batches are converted to rows before partitioning; empty if they are not. */
   static Optional<String> rowsObstacle(Partitioning partitioning, SQLConf conf) {
-    boolean sorts =
-        partitioning instanceof RoundRobinPartitioning
-            && partitioning.numPartitions() > 1
-            && conf.sortBeforeRepartition();
-    return sorts
-        ? Optional.of("a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)")
+    return RowsExchangeExec.sorts(partitioning, conf)
+        ? Optional.of("a repartition orders rows first (spark.sql.execution.sortBeforeRepartition)")
         : Optional.empty();
   }
 
@@ -98,7 +107,7 @@ record DependencyBuilder(
       return Optional.of(new HashIds(hash, child.output()));
     }
     if (partitioning instanceof RangePartitioning range) {
-      return Optional.of(RangeIds.sample(range, child.output(), batches));
+      return Optional.of(new RangeIds(RangeSample.ofBatches(range, child.output(), batches)));
     }
     if (partitioning instanceof RoundRobinPartitioning
         && rowsObstacle(partitioning, SQLConf.get()).isEmpty()) {
@@ -108,8 +117,7 @@ record DependencyBuilder(
   }
 
   /**
-   * Converts batches to rows in Spark's packed format, which Spark's sort before a repartition
-   * requires.
+   * Converts batches to rows in Spark's packed format, which a repartition without keys requires.
    */
   private RDD<InternalRow> unsafeRows(RDD<ColumnarBatch> batches) {
     StructType schema = child.schema();

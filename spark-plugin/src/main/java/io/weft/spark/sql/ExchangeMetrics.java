@@ -8,6 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 import scala.jdk.javaapi.CollectionConverters;
@@ -87,6 +89,15 @@ record ExchangeMetrics(
         metrics.apply(IN_PLACE_BYTES),
         metrics.getOrElse(DEVICE_TABLES_WRITTEN, () -> null),
         metrics.getOrElse(DEVICE_TABLES_READ, () -> null));
+  }
+
+  /** Reports the number of reduce partitions of an exchange, which is known on the driver. */
+  static void reportPartitions(SparkPlan exchange, int partitions) {
+    SQLMetric metric = exchange.longMetric("numPartitions");
+    metric.set(partitions);
+    SparkContext context = exchange.sparkContext();
+    String execution = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    SQLMetrics.postDriverMetricUpdates(context, execution, ScalaInterop.seq(metric));
   }
 
   /** Counts tables written to a GPU. */

@@ -2,33 +2,16 @@ package io.weft.spark.sql;
 
 import io.weft.spark.columns.BatchPartitioner;
 import io.weft.spark.columns.HashBatchPartitioner;
-import io.weft.spark.compat.NarrowRDD;
-import io.weft.spark.compat.ScalaInterop;
 import java.io.Serializable;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
-import java.util.List;
-import org.apache.spark.RangePartitioner;
 import org.apache.spark.TaskContext;
-import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.BoundReference;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.SortOrder;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
-import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.random.XORShiftRandom;
-import scala.Product2;
-import scala.Tuple2;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Assigns the rows of a batch to reduce partitions. Each row gets the same partition as from
@@ -66,68 +49,18 @@ interface PartitionIds extends Serializable {
   }
 
   /**
-   * Partitions by ranges of the sort keys, between bounds that Spark's range partitioner samples.
+   * Partitions by ranges of the sort keys, between bounds from a sample.
    *
-   * @param bounds holds the sampled bounds
-   * @param keys the sort keys over {@code output}
-   * @param output the columns of the batches
+   * @param bounds the sampled bounds
    */
-  record RangeIds(
-      RangePartitioner<InternalRow, Object> bounds, Seq<Expression> keys, Seq<Attribute> output)
-      implements PartitionIds {
-
-    /** Samples the keys of the input with a Spark job on the calling thread. */
-    static RangeIds sample(
-        RangePartitioning partitioning, Seq<Attribute> output, RDD<ColumnarBatch> input) {
-      List<SortOrder> orders = CollectionConverters.asJava(partitioning.ordering());
-      List<Expression> keys = new ArrayList<>();
-      List<SortOrder> keyOrders = new ArrayList<>();
-      for (SortOrder order : orders) {
-        keyOrders.add(overKey(order, keys.size()));
-        keys.add(order.child());
-      }
-      Seq<Expression> keySeq = ScalaInterop.seq(keys);
-      RangePartitioner<InternalRow, Object> bounds =
-          new RangePartitioner<>(
-              partitioning.numPartitions(),
-              keyedBy(keySeq, output, input),
-              true,
-              SQLConf.get().rangeExchangeSampleSizePerPartition(),
-              new LazilyGeneratedOrdering(ScalaInterop.seq(keyOrders)),
-              ScalaInterop.tag(InternalRow.class));
-      return new RangeIds(bounds, keySeq, output);
-    }
-
-    private static SortOrder overKey(SortOrder order, int key) {
-      Expression child =
-          new BoundReference(key, order.child().dataType(), order.child().nullable());
-      return order.copy(
-          child, order.direction(), order.nullOrdering(), order.sameOrderExpressions());
-    }
-
-    /** Pairs of (copied key, null), one per row, for the sample. */
-    private static RDD<Product2<InternalRow, Object>> keyedBy(
-        Seq<Expression> keys, Seq<Attribute> output, RDD<ColumnarBatch> input) {
-      return NarrowRDD.over(
-          input,
-          Product2.class,
-          batches -> {
-            UnsafeProjection projection = UnsafeProjection.create(keys, output);
-            return batches.flatMap(
-                batch ->
-                    CollectionConverters.asScala(batch.rowIterator())
-                        .map(row -> new Tuple2<>(projection.apply(row).copy(), null)));
-          });
-    }
-
+  record RangeIds(RangeBounds bounds) implements PartitionIds {
     @Override
     public BatchPartitioner open() {
-      UnsafeProjection projection = UnsafeProjection.create(keys, output);
+      RangeBounds.Search search = bounds.search();
       return (batch, ids) -> {
         Iterator<InternalRow> rows = batch.rowIterator();
         for (int row = 0; rows.hasNext(); row++) {
-          UnsafeRow key = projection.apply(rows.next());
-          ids[row] = bounds.getPartition(key);
+          ids[row] = search.partition(rows.next());
         }
       };
     }

@@ -4,6 +4,7 @@ import io.weft.spark.config.Route;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.RoutePolicy.RouteChoice;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkEnv;
@@ -49,7 +50,7 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
 
   @Override
   public SparkPlan apply(SparkPlan plan) {
-    Route setting = setting(plan);
+    Optional<Route> setting = setting(plan);
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -65,28 +66,40 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         });
   }
 
-  /** Returns the session's route; rows if Weft is off, which changes no plan. */
-  private static Route setting(SparkPlan plan) {
+  /** Returns the session's route; empty if Weft is off, which changes no plan. */
+  private static Optional<Route> setting(SparkPlan plan) {
     SparkEnv environment = SparkEnv.get();
     boolean ours =
         environment != null
             && environment.shuffleManager() instanceof WeftShuffleManager manager
             && manager.failures().refusal().isEmpty();
     return ours && WeftSettings.ENABLED.get(plan.conf())
-        ? WeftSettings.ROUTE.get(plan.conf())
-        : Route.ROWS;
+        ? Optional.of(WeftSettings.ROUTE.get(plan.conf()))
+        : Optional.empty();
   }
 
-  private SparkPlan routed(ShuffleExchangeExec exchange, Route setting) {
-    RouteChoice choice = RoutePolicy.choose(exchange, setting);
+  private SparkPlan routed(ShuffleExchangeExec exchange, Optional<Route> setting) {
+    if (setting.isEmpty()) {
+      return left(exchange, "Weft is off");
+    }
+    RouteChoice choice = RoutePolicy.choose(exchange, setting.get());
     if (choice.columns()) {
       return replacement(exchange, choice);
     }
     if (choice.shown()) {
       RefusalLog.say(choice.reason());
+    }
+    if (RowsExchangeExec.improves(exchange.outputPartitioning(), exchange.conf())) {
+      return improved(exchange, choice);
+    }
+    if (choice.shown()) {
       return remarked(exchange, choice);
     }
-    exchange.setTagValue(LEFT_TO_SPARK, choice.reason());
+    return left(exchange, choice.reason());
+  }
+
+  private static SparkPlan left(ShuffleExchangeExec exchange, String reason) {
+    exchange.setTagValue(LEFT_TO_SPARK, reason);
     return exchange;
   }
 
@@ -97,6 +110,15 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         exchange.shuffleOrigin(),
         exchange.advisoryPartitionSize(),
         choice.reason());
+  }
+
+  private static SparkPlan improved(ShuffleExchangeExec exchange, RouteChoice choice) {
+    return new RowsExchangeExec(
+        exchange.outputPartitioning(),
+        exchange.child(),
+        exchange.shuffleOrigin(),
+        exchange.advisoryPartitionSize(),
+        choice.shown() ? choice.reason() : "");
   }
 
   private static SparkPlan remarked(ShuffleExchangeExec exchange, RouteChoice choice) {

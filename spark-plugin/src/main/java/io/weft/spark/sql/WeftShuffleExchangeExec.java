@@ -1,19 +1,16 @@
 package io.weft.spark.sql;
 
-import io.weft.spark.compat.ScalaInterop;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
-import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.ShufflePartitionSpec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import org.apache.spark.sql.execution.metric.SQLMetric;
-import org.apache.spark.sql.execution.metric.SQLMetrics;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 import scala.collection.immutable.Map;
@@ -106,7 +103,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   synchronized ColumnarShuffleDependency columnarDependency() {
     if (dependency == null) {
       dependency = newDependency();
-      reportPartitions(dependency.numPartitions());
+      ExchangeMetrics.reportPartitions(this, dependency.numPartitions());
     }
     return dependency;
   }
@@ -122,13 +119,6 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
     return child().supportsColumnar()
         ? builder.fromBatches((RDD<ColumnarBatch>) records)
         : builder.fromRows((RDD<InternalRow>) records);
-  }
-
-  private void reportPartitions(int partitions) {
-    SQLMetric metric = longMetric("numPartitions");
-    metric.set(partitions);
-    String execution = sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
-    SQLMetrics.postDriverMetricUpdates(sparkContext(), execution, ScalaInterop.seq(metric));
   }
 
   @Override

@@ -151,9 +151,9 @@ class DevicePlansTest {
     assertThat(WeftGpu.onDevice(shown).repartition(2, col("tableName")).count()).isEqualTo(1);
   }
 
-  /** The plan does not show blocks on GPUs if rows are sorted before partitioning. */
+  /** The plan does not show blocks on GPUs if rows are ordered before partitioning. */
   @Test
-  void aRepartitionThatSortsRowsGoesBetweenHosts() {
+  void aRepartitionThatOrdersRowsGoesBetweenHosts() {
     session().conf().set("spark.weft.route", "columns");
     try {
       Dataset<Row> spread = WeftGpu.onDevice(session().range(100).toDF()).repartition(3);
@@ -163,7 +163,7 @@ class DevicePlansTest {
       assertThat(exchange.metrics().contains(ExchangeMetrics.DEVICE_TABLES_READ)).isFalse();
       assertThat(hostExchanges())
           .containsKey(
-              "a repartition sorts rows first (spark.sql.execution.sortBeforeRepartition)");
+              "a repartition orders rows first (spark.sql.execution.sortBeforeRepartition)");
     } finally {
       session().conf().set("spark.weft.route", "auto");
     }

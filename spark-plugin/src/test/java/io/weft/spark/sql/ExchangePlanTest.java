@@ -146,13 +146,13 @@ class ExchangePlanTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"true", "false"})
-  void aRepartitionThatSortsRowsFirstShowsItsReason(String adaptive) {
+  void aRepartitionThatOrdersRowsFirstShowsItsReason(String adaptive) {
     String query = "select /*+ repartition(3) */ * from stored";
     String plan = with("auto", adaptive, () -> explained(query));
     assertThat(plan)
         .contains(
-            "[weft: no columns route, a repartition sorts rows first"
-                + " (spark.sql.execution.sortBeforeRepartition)]");
+            "[weft: no columns route, a repartition orders rows first"
+                + " (spark.sql.execution.sortBeforeRepartition), rows dealt by hash]");
     Dataset<Row> unsorted =
         SPARK.with(
             Map.of("spark.sql.execution.sortBeforeRepartition", "false"),

@@ -17,7 +17,7 @@ import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * A second attempt at a slow task. Spark never runs it on the host of the first, so the executors
@@ -40,16 +40,17 @@ class SpeculationTest {
           .set("spark.speculation.quantile", "0.5")
           .set("spark.speculation.minTaskRuntime", "200ms");
 
-  @ParameterizedTest
-  @ValueSource(strings = {"rows", "columns"})
-  void theAttemptThatLosesLeavesNothing(String route) throws Exception {
+  @ParameterizedTest(name = "route {0}, repartition by {1}")
+  @CsvSource({"rows, 'id'", "columns, 'id'", "rows, ''", "columns, ''"})
+  void theAttemptThatLosesLeavesNothing(String route, String key) throws Exception {
     SparkSession session = CLUSTER.session();
     session.conf().set("spark.weft.route", route);
     SpeculativeTasks speculative = new SpeculativeTasks();
     CLUSTER.context().addSparkListener(speculative);
     try (HeldTask held = HeldTask.register(session, WORKSPACE, ROWS / 4 - 10).hold()) {
+      String hint = key.isEmpty() ? "REPARTITION(5)" : "REPARTITION(5, " + key + ")";
       String sql =
-          "SELECT /*+ REPARTITION(5, id) */ hold(id) AS id, REPEAT('weft', 20) AS s" + FROM;
+          "SELECT /*+ %s */ hold(id) AS id, REPEAT('weft', 20) AS s".formatted(hint) + FROM;
       CompletableFuture<List<String>> rows =
           CompletableFuture.supplyAsync(() -> RowText.collect(session.sql(sql)));
       held.awaitHeld();
