@@ -1,0 +1,280 @@
+package io.weft.spark.shuffle;
+
+import io.weft.memory.Memory;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.compat.ExternalSorters;
+import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
+import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
+import java.io.IOException;
+import java.io.OutputStream;
+import org.apache.spark.Aggregator;
+import org.apache.spark.Partitioner;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.SerializationStream;
+import org.apache.spark.serializer.SerializerInstance;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.sort.SortShuffleWriter;
+import org.apache.spark.util.collection.ExternalSorter;
+import scala.Option;
+import scala.Product2;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.math.Ordering;
+import scala.reflect.ClassTag;
+
+/**
+ * Writes the records of an RDD as streams of the shuffle's serializer, straight into the open
+ * chunks. A chunk is a header byte and then bytes of one stream, {@link #LAST} or {@link #MORE}. A
+ * chunk with {@link #MORE} continues in the next chunk of its block. Other chunks end a stream, and
+ * a chunk that is nearly full ends its stream after a record. So a reader seldom joins chunks.
+ *
+ * <p>Records reach the streams in one of three ways, as in Spark's sort shuffle:
+ *
+ * <ul>
+ *   <li>If serialized records can be reordered (Kryo), one stream serializes all records.
+ *   <li>Else, if there are few partitions, each has a stream ({@code
+ *       spark.shuffle.sort.bypassMergeThreshold}).
+ *   <li>With many partitions, or if the map task combines values, Spark's sorter collects the
+ *       records first. It spills with Spark's own memory and files.
+ * </ul>
+ *
+ * <p>For one task thread.
+ */
+final class StreamWriter<K, V> extends RecordsWriter<K, V> {
+  /** Header of a chunk at whose end its stream ends. Both are odd, as no size of a row is. */
+  static final byte LAST = 1;
+
+  /** Header of a chunk whose stream continues in the block's next chunk. */
+  static final byte MORE = 3;
+
+  /** Bytes of the header. */
+  static final int HEADER_BYTES = 1;
+
+  /** A longer write becomes several pieces, which may go to several chunks. */
+  private static final int MAX_PIECE = 256 << 10;
+
+  private final ShuffleDependency<K, V, ?> dependency;
+  private final TaskContext context;
+  private final SerializerInstance serializer;
+
+  /** Whether a partition's chunk ends within a stream. */
+  private final boolean[] unfinished;
+
+  @SuppressWarnings("unchecked")
+  StreamWriter(
+      ShuffleDependency<?, ?, ?> dependency,
+      BlockKey key,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics,
+      ExecutorExchange exchange,
+      ChunkSizes sizes) {
+    super(dependency, key, context, metrics, exchange, sizes);
+    this.dependency = (ShuffleDependency<K, V, ?>) dependency;
+    this.context = context;
+    this.serializer = dependency.serializer().newInstance();
+    this.unfinished = new boolean[dependency.partitioner().numPartitions()];
+  }
+
+  @Override
+  ChunkHeader header() {
+    return new ChunkHeader() {
+      @Override
+      public int bytes() {
+        return HEADER_BYTES;
+      }
+
+      @Override
+      public void write(int partition, long address) {
+        Memory.putByte(address, unfinished[partition] ? MORE : LAST);
+      }
+    };
+  }
+
+  @Override
+  long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException {
+    if (dependency.mapSideCombine()) {
+      return combined(dependency, records, chunks);
+    }
+    if (dependency.serializer().supportsRelocationOfSerializedObjects()) {
+      return reordered(records, chunks);
+    }
+    return SortShuffleWriter.shouldBypassMergeSort(SparkEnv.get().conf(), dependency)
+        ? parallel(records, chunks)
+        : sorted(Option.empty(), Option.empty(), records, chunks);
+  }
+
+  /** Serializes all records with one stream, and flushes each to its partition. */
+  private long reordered(Iterator<Product2<K, V>> records, PartitionChunks chunks)
+      throws IOException {
+    Partitioner partitioner = dependency.partitioner();
+    ChunkOutput output = new ChunkOutput(chunks);
+    SerializationStream stream = serializer.serializeStream(output);
+    long count = 0;
+    while (records.hasNext()) {
+      Product2<K, V> record = records.next();
+      int partition = partitioner.getPartition(record._1());
+      output.partition = partition;
+      unfinished[partition] = true;
+      write(stream, record);
+      stream.flush();
+      unfinished[partition] = false;
+      chunks.endRecord(partition);
+      if (chunks.isNearlyFull(partition)) {
+        chunks.commitNow(partition);
+      }
+      count++;
+    }
+    output.partition = ChunkOutput.DISCARD;
+    stream.close();
+    return count;
+  }
+
+  /** Serializes the records of each partition with a stream of its own. */
+  private long parallel(Iterator<Product2<K, V>> records, PartitionChunks chunks)
+      throws IOException {
+    Partitioner partitioner = dependency.partitioner();
+    PartitionStream[] streams = new PartitionStream[partitioner.numPartitions()];
+    long count = 0;
+    while (records.hasNext()) {
+      Product2<K, V> record = records.next();
+      int partition = partitioner.getPartition(record._1());
+      if (streams[partition] == null) {
+        streams[partition] = new PartitionStream(this, chunks, partition);
+      }
+      streams[partition].add(record);
+      count++;
+    }
+    for (PartitionStream stream : streams) {
+      if (stream != null) {
+        stream.end();
+      }
+    }
+    return count;
+  }
+
+  private <C> long combined(
+      ShuffleDependency<K, V, C> combining,
+      Iterator<Product2<K, V>> records,
+      PartitionChunks chunks)
+      throws IOException {
+    return sorted(combining.aggregator(), combining.keyOrdering(), records, chunks);
+  }
+
+  /** Serializes one partition after the other, in the order of Spark's sorter. */
+  private <C> long sorted(
+      Option<Aggregator<K, V, C>> aggregator,
+      Option<Ordering<K>> ordering,
+      Iterator<Product2<K, V>> records,
+      PartitionChunks chunks)
+      throws IOException {
+    ExternalSorter<K, V, C> sorter =
+        ExternalSorters.create(
+            context,
+            aggregator,
+            Option.apply(dependency.partitioner()),
+            ordering,
+            dependency.serializer());
+    freeAtEnd(sorter::stop);
+    sorter.insertAll(records);
+    long count = 0;
+    Iterator<Tuple2<Object, Iterator<Product2<K, C>>>> partitions = sorter.partitionedIterator();
+    while (partitions.hasNext()) {
+      Tuple2<Object, Iterator<Product2<K, C>>> partition = partitions.next();
+      PartitionStream stream = new PartitionStream(this, chunks, (Integer) partition._1());
+      Iterator<Product2<K, C>> elements = partition._2();
+      while (elements.hasNext()) {
+        stream.add(elements.next());
+        count++;
+      }
+      stream.end();
+    }
+    context.taskMetrics().incMemoryBytesSpilled(sorter.memoryBytesSpilled());
+    context.taskMetrics().incDiskBytesSpilled(sorter.diskBytesSpilled());
+    context.taskMetrics().incPeakExecutionMemory(sorter.peakMemoryUsedBytes());
+    sorter.stop();
+    return count;
+  }
+
+  private static void write(SerializationStream stream, Product2<?, ?> record) {
+    SerializationStream afterKey = stream.writeKey(record._1(), ClassTag.Any());
+    SerializationStream unused = afterKey.writeValue(record._2(), ClassTag.Any());
+  }
+
+  /** The stream of one partition. Begins again in each chunk. */
+  private static final class PartitionStream {
+    private final SerializerInstance serializer;
+    private final boolean[] unfinished;
+    private final PartitionChunks chunks;
+    private final ChunkOutput output;
+    private final int partition;
+    private SerializationStream stream;
+
+    PartitionStream(StreamWriter<?, ?> writer, PartitionChunks chunks, int partition) {
+      this.serializer = writer.serializer;
+      this.unfinished = writer.unfinished;
+      this.chunks = chunks;
+      this.output = new ChunkOutput(chunks);
+      this.partition = partition;
+      output.partition = partition;
+    }
+
+    void add(Product2<?, ?> record) throws IOException {
+      if (stream == null) {
+        unfinished[partition] = true;
+        stream = serializer.serializeStream(output);
+      }
+      write(stream, record);
+      chunks.endRecord(partition);
+      if (chunks.isNearlyFull(partition)) {
+        end();
+      }
+    }
+
+    /** Ends the stream and its chunk. The next record begins another one. */
+    void end() throws IOException {
+      if (stream != null) {
+        stream.close();
+        stream = null;
+        unfinished[partition] = false;
+        chunks.commitNow(partition);
+      }
+    }
+  }
+
+  /** Copies what a serializer writes to the chunk of a partition. */
+  private static final class ChunkOutput extends OutputStream {
+    /** A partition for what a stream writes after its last record. */
+    static final int DISCARD = -1;
+
+    private final PartitionChunks chunks;
+    private int partition = DISCARD;
+
+    ChunkOutput(PartitionChunks chunks) {
+      this.chunks = chunks;
+    }
+
+    @Override
+    public void write(int oneByte) throws IOException {
+      if (partition != DISCARD) {
+        long at = chunks.room(partition, 1);
+        Memory.putByte(at, (byte) oneByte);
+        chunks.wrotePiece(partition, at + 1);
+      }
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+      int done = 0;
+      while (done < length && partition != DISCARD) {
+        int piece = Math.min(length - done, MAX_PIECE);
+        long at = chunks.room(partition, piece);
+        Memory.copyFrom(bytes, Memory.BYTE_ARRAY + offset + done, at, piece);
+        chunks.wrotePiece(partition, at + piece);
+        done += piece;
+      }
+    }
+  }
+}
