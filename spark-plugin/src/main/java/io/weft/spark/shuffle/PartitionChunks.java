@@ -88,6 +88,11 @@ final class PartitionChunks {
     endRecord(partition);
   }
 
+  /** Maximum bytes of a piece of a record. A longer one would need a longer chunk. */
+  long maxPiece() {
+    return maxChunk - header.bytes();
+  }
+
   /**
    * Adds a piece of a record to the chunk. {@link #endRecord} follows after the last piece.
    *

@@ -4,10 +4,10 @@ import io.weft.memory.Memory;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.ExternalSorters;
+import io.weft.spark.shuffle.JavaStream.CountedOutput;
 import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
-import java.io.OutputStream;
 import org.apache.spark.Aggregator;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;
@@ -53,12 +53,16 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   /** Bytes of the header. */
   static final int HEADER_BYTES = 1;
 
-  /** A longer write becomes several pieces, which may go to several chunks. */
-  private static final int MAX_PIECE = 256 << 10;
+  /** About the bytes after which a stream of Java's serialization forgets its objects. */
+  private static final long RESET_BYTES = 64 << 10;
+
+  /** The same for all open streams of a task together. */
+  private static final long RESET_BYTES_OF_ALL = 4 << 20;
 
   private final ShuffleDependency<K, V, ?> dependency;
   private final TaskContext context;
   private final SerializerInstance serializer;
+  private final boolean javaStreams;
 
   /** Whether a partition's chunk ends within a stream. */
   private final boolean[] unfinished;
@@ -75,6 +79,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     this.dependency = (ShuffleDependency<K, V, ?>) dependency;
     this.context = context;
     this.serializer = dependency.serializer().newInstance();
+    this.javaStreams = JavaStream.replaces(dependency.serializer(), SparkEnv.get().conf());
     this.unfinished = new boolean[dependency.partitioner().numPartitions()];
   }
 
@@ -142,7 +147,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       Product2<K, V> record = records.next();
       int partition = partitioner.getPartition(record._1());
       if (streams[partition] == null) {
-        streams[partition] = new PartitionStream(this, chunks, partition);
+        streams[partition] = new PartitionStream(this, chunks, partition, streams.length);
       }
       streams[partition].add(record);
       count++;
@@ -183,7 +188,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     Iterator<Tuple2<Object, Iterator<Product2<K, C>>>> partitions = sorter.partitionedIterator();
     while (partitions.hasNext()) {
       Tuple2<Object, Iterator<Product2<K, C>>> partition = partitions.next();
-      PartitionStream stream = new PartitionStream(this, chunks, (Integer) partition._1());
+      PartitionStream stream = new PartitionStream(this, chunks, (Integer) partition._1(), 1);
       Iterator<Product2<K, C>> elements = partition._2();
       while (elements.hasNext()) {
         stream.add(elements.next());
@@ -198,6 +203,12 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     return count;
   }
 
+  private SerializationStream open(ChunkOutput output, long resetBytes) throws IOException {
+    return javaStreams
+        ? new JavaStream(output, resetBytes, SparkEnv.get().conf())
+        : serializer.serializeStream(output);
+  }
+
   private static void write(SerializationStream stream, Product2<?, ?> record) {
     SerializationStream afterKey = stream.writeKey(record._1(), ClassTag.Any());
     SerializationStream unused = afterKey.writeValue(record._2(), ClassTag.Any());
@@ -205,16 +216,19 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
 
   /** The stream of one partition. Begins again in each chunk. */
   private static final class PartitionStream {
-    private final SerializerInstance serializer;
-    private final boolean[] unfinished;
+    private final StreamWriter<?, ?> writer;
     private final PartitionChunks chunks;
     private final ChunkOutput output;
     private final int partition;
+    private final long resetBytes;
     private SerializationStream stream;
 
-    PartitionStream(StreamWriter<?, ?> writer, PartitionChunks chunks, int partition) {
-      this.serializer = writer.serializer;
-      this.unfinished = writer.unfinished;
+    /**
+     * @param open maximum number of streams that are open at once
+     */
+    PartitionStream(StreamWriter<?, ?> writer, PartitionChunks chunks, int partition, int open) {
+      this.writer = writer;
+      this.resetBytes = Math.min(RESET_BYTES, RESET_BYTES_OF_ALL / open);
       this.chunks = chunks;
       this.output = new ChunkOutput(chunks);
       this.partition = partition;
@@ -223,8 +237,8 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
 
     void add(Product2<?, ?> record) throws IOException {
       if (stream == null) {
-        unfinished[partition] = true;
-        stream = serializer.serializeStream(output);
+        writer.unfinished[partition] = true;
+        stream = writer.open(output, resetBytes);
       }
       write(stream, record);
       chunks.endRecord(partition);
@@ -238,19 +252,20 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       if (stream != null) {
         stream.close();
         stream = null;
-        unfinished[partition] = false;
+        writer.unfinished[partition] = false;
         chunks.commitNow(partition);
       }
     }
   }
 
   /** Copies what a serializer writes to the chunk of a partition. */
-  private static final class ChunkOutput extends OutputStream {
+  private static final class ChunkOutput extends CountedOutput {
     /** A partition for what a stream writes after its last record. */
     static final int DISCARD = -1;
 
     private final PartitionChunks chunks;
     private int partition = DISCARD;
+    private long count;
 
     ChunkOutput(PartitionChunks chunks) {
       this.chunks = chunks;
@@ -262,6 +277,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
         long at = chunks.room(partition, 1);
         Memory.putByte(at, (byte) oneByte);
         chunks.wrotePiece(partition, at + 1);
+        count++;
       }
     }
 
@@ -269,12 +285,18 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     public void write(byte[] bytes, int offset, int length) throws IOException {
       int done = 0;
       while (done < length && partition != DISCARD) {
-        int piece = Math.min(length - done, MAX_PIECE);
+        int piece = (int) Math.min(length - done, chunks.maxPiece());
         long at = chunks.room(partition, piece);
         Memory.copyFrom(bytes, Memory.BYTE_ARRAY + offset + done, at, piece);
         chunks.wrotePiece(partition, at + piece);
         done += piece;
       }
+      count += length;
+    }
+
+    @Override
+    long count() {
+      return count;
     }
   }
 }
