@@ -222,6 +222,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     private final int partition;
     private final long resetBytes;
     private SerializationStream stream;
+    private long begin;
 
     /**
      * @param open maximum number of streams that are open at once
@@ -238,11 +239,13 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     void add(Product2<?, ?> record) throws IOException {
       if (stream == null) {
         writer.unfinished[partition] = true;
+        begin = output.count();
         stream = writer.open(output, resetBytes);
       }
       write(stream, record);
       chunks.endRecord(partition);
-      if (chunks.isNearlyFull(partition)) {
+      // A long stream in many chunks would have to be copied by its reader.
+      if (chunks.isNearlyFull(partition) || output.count() - begin >= chunks.maxPiece()) {
         end();
       }
     }
