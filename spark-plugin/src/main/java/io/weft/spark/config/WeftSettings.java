@@ -404,7 +404,14 @@ public final class WeftSettings {
 
   private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(
-          ENABLED, ROUTE, FALLBACK_FAILURES, TRANSPORT, NCCL_LIBRARY, NCCL_ALLOW_UNENCRYPTED, PORT);
+          ENABLED,
+          ROUTE,
+          RDD_STREAMS,
+          FALLBACK_FAILURES,
+          TRANSPORT,
+          NCCL_LIBRARY,
+          NCCL_ALLOW_UNENCRYPTED,
+          PORT);
 
   private static final List<Setting<?>> AFTER_MEMORY =
       List.of(

@@ -37,7 +37,7 @@ class JavaStreamsTest extends StreamsContract {
                     .groupByKey(3)
                     .count());
     assertThat(failure)
-        .hasStackTraceContaining("NotSerializableException: java.lang.Object")
+        .hasStackTraceContaining("not serializable result: java.lang.Object")
         .hasStackTraceContaining("Serialization stack");
   }
 
