@@ -64,7 +64,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   private final SerializerInstance serializer;
   private final boolean javaStreams;
 
-  /** Whether a partition's chunk ends within a stream. */
+  /** Whether a partition's stream has bytes in chunks and has not ended. */
   private final boolean[] unfinished;
 
   @SuppressWarnings("unchecked")
@@ -115,14 +115,13 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   private long reordered(Iterator<Product2<K, V>> records, PartitionChunks chunks)
       throws IOException {
     Partitioner partitioner = dependency.partitioner();
-    ChunkOutput output = new ChunkOutput(chunks);
+    ChunkOutput output = new ChunkOutput(chunks, unfinished);
     SerializationStream stream = serializer.serializeStream(output);
     long count = 0;
     while (records.hasNext()) {
       Product2<K, V> record = records.next();
       int partition = partitioner.getPartition(record._1());
       output.partition = partition;
-      unfinished[partition] = true;
       write(stream, record);
       stream.flush();
       unfinished[partition] = false;
@@ -210,8 +209,8 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   }
 
   private static void write(SerializationStream stream, Product2<?, ?> record) {
-    SerializationStream afterKey = stream.writeKey(record._1(), ClassTag.Any());
-    SerializationStream unused = afterKey.writeValue(record._2(), ClassTag.Any());
+    stream.writeKey(record._1(), ClassTag.Any());
+    stream.writeValue(record._2(), ClassTag.Any());
   }
 
   /** The stream of one partition. Begins again in each chunk. */
@@ -231,14 +230,13 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       this.writer = writer;
       this.resetBytes = Math.min(RESET_BYTES, RESET_BYTES_OF_ALL / open);
       this.chunks = chunks;
-      this.output = new ChunkOutput(chunks);
+      this.output = new ChunkOutput(chunks, writer.unfinished);
       this.partition = partition;
       output.partition = partition;
     }
 
     void add(Product2<?, ?> record) throws IOException {
       if (stream == null) {
-        writer.unfinished[partition] = true;
         begin = output.count();
         stream = writer.open(output, resetBytes);
       }
@@ -267,11 +265,13 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     static final int DISCARD = -1;
 
     private final PartitionChunks chunks;
+    private final boolean[] unfinished;
     private int partition = DISCARD;
     private long count;
 
-    ChunkOutput(PartitionChunks chunks) {
+    ChunkOutput(PartitionChunks chunks, boolean[] unfinished) {
       this.chunks = chunks;
+      this.unfinished = unfinished;
     }
 
     @Override
@@ -280,6 +280,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
         long at = chunks.room(partition, 1);
         Memory.putByte(at, (byte) oneByte);
         chunks.wrotePiece(partition, at + 1);
+        unfinished[partition] = true;
         count++;
       }
     }
@@ -292,6 +293,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
         long at = chunks.room(partition, piece);
         Memory.copyFrom(bytes, Memory.BYTE_ARRAY + offset + done, at, piece);
         chunks.wrotePiece(partition, at + piece);
+        unfinished[partition] = true;
         done += piece;
       }
       count += length;
