@@ -37,8 +37,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           SESSION,
-          "Whether SQL shuffles go through Weft. When false, new queries of the session use"
-              + " Spark's sort shuffle and no plan is changed.");
+          "Whether shuffles go through Weft. When false, new queries and RDD jobs of the session"
+              + " use Spark's sort shuffle and no plan is changed.");
 
   /** The route of SQL shuffles. */
   public static final Setting<Route> ROUTE =
@@ -53,6 +53,17 @@ public final class WeftSettings {
               + " elsewhere. auto also takes rows where Spark's row checksums are on"
               + " (spark.sql.shuffle.orderIndependentChecksum.*, the default of Spark 4.2),"
               + " because only the rows route keeps them.");
+
+  /** Whether Weft carries RDD shuffles of any serializer. */
+  public static final Setting<Boolean> RDD_STREAMS =
+      new Setting<>(
+          PREFIX + "rdd.streams",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether RDD shuffles of any serializer go through Weft, also if they aggregate or sort."
+              + " Their serialized records are not compressed in memory and on disk. When false,"
+              + " Spark's sort shuffle carries them.");
 
   /** The number of failures after which Weft takes no more shuffles. */
   public static final Setting<Integer> FALLBACK_FAILURES =
@@ -393,7 +404,14 @@ public final class WeftSettings {
 
   private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(
-          ENABLED, ROUTE, FALLBACK_FAILURES, TRANSPORT, NCCL_LIBRARY, NCCL_ALLOW_UNENCRYPTED, PORT);
+          ENABLED,
+          ROUTE,
+          RDD_STREAMS,
+          FALLBACK_FAILURES,
+          TRANSPORT,
+          NCCL_LIBRARY,
+          NCCL_ALLOW_UNENCRYPTED,
+          PORT);
 
   private static final List<Setting<?>> AFTER_MEMORY =
       List.of(

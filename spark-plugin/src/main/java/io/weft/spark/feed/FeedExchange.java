@@ -20,6 +20,7 @@ import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.Dependency;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.Partition;
+import org.apache.spark.ShuffleDependency;
 import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -240,12 +241,23 @@ final class FeedExchange implements AutoCloseable {
     ClassTag<byte[]> tag = ScalaInterop.erasedTag(byte[].class);
     RDD<byte[]> results = new FeedRDD(dependency, rows).barrier().mapPartitions(task, false, tag);
     // Spark repeats a barrier stage whose shuffle is read, and gives up a stage that ends its job.
-    List<byte[]> collected = new JavaRDD<>(results, tag).repartition(1).collect();
-    return collected.stream()
-        .map(RankResult::<T>decode)
-        .sorted(Comparator.comparingInt(RankResult::rank))
-        .map(RankResult::result)
-        .toList();
+    JavaRDD<byte[]> shuffled = new JavaRDD<>(results, tag).repartition(1);
+    try {
+      return shuffled.collect().stream()
+          .map(RankResult::<T>decode)
+          .sorted(Comparator.comparingInt(RankResult::rank))
+          .map(RankResult::result)
+          .toList();
+    } finally {
+      free(nearestShuffle(shuffled.rdd()));
+    }
+  }
+
+  private static int nearestShuffle(RDD<?> rdd) {
+    Dependency<?> dependency = rdd.dependencies().head();
+    return dependency instanceof ShuffleDependency<?, ?, ?> shuffle
+        ? shuffle.shuffleId()
+        : nearestShuffle(dependency.rdd());
   }
 
   private static <T> Iterator<byte[]> result(ShardFunction<T> function, FeedShard shard) {
@@ -275,9 +287,12 @@ final class FeedExchange implements AutoCloseable {
   /** Frees the rows in all executors, in the background. */
   @Override
   public void close() {
-    int shuffle = dependency.shuffleId();
+    free(dependency.shuffleId());
+  }
+
+  private void free(int shuffle) {
     if (context.isStopped()) {
-      LOG.debug("the rows of feed {} ended with its application", shuffle);
+      LOG.debug("shuffle {} of a feed ended with its application", shuffle);
     } else if (context.cleaner().isDefined()) {
       context.cleaner().get().doCleanupShuffle(shuffle, false);
     } else if (tracker().containsShuffle(shuffle)) {

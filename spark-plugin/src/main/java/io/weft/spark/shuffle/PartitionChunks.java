@@ -10,7 +10,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
 
 /**
- * The open chunk of every partition, to which a writer copies records. A record never spans chunks.
+ * The open chunk of every partition, to which a writer copies records. A record spans chunks only
+ * if the writer copies it in pieces.
  *
  * <p>For one task thread. Chunks belong to the {@link MapOutputWriter}, which frees them when it is
  * closed.
@@ -22,11 +23,14 @@ final class PartitionChunks {
   /** Minimum bytes of a chunk, unless its only record is smaller. */
   private static final long LEAST = 512;
 
+  private static final long NEARLY_FULL = 16;
+
   private final MapOutputWriter output;
   private final TaskContext context;
   private final long[] lastBytes;
   private final long maxChunk;
   private final int partitions;
+  private final ChunkHeader header;
 
   private final long[] ends;
   private final int[] records;
@@ -39,18 +43,21 @@ final class PartitionChunks {
    *
    * @param lastBytes bytes by partition of the shuffle's previous map output, or null
    * @param maxChunk maximum bytes of a chunk, unless one record needs more
+   * @param header of each chunk
    */
   PartitionChunks(
       MapOutputWriter output,
       TaskContext context,
       int partitions,
       long[] lastBytes,
-      long maxChunk) {
+      long maxChunk,
+      ChunkHeader header) {
     this.output = output;
     this.context = context;
     this.partitions = partitions;
     this.lastBytes = lastBytes;
     this.maxChunk = maxChunk;
+    this.header = header;
     this.ends = new long[2 * partitions];
     this.records = new int[partitions];
     this.nextBytes = new long[partitions];
@@ -77,8 +84,44 @@ final class PartitionChunks {
    * @param end address after its last byte
    */
   void wrote(int partition, long end) {
+    wrotePiece(partition, end);
+    endRecord(partition);
+  }
+
+  /** Maximum bytes of a piece of a record. A longer one would need a longer chunk. */
+  long maxPiece() {
+    return maxChunk - header.bytes();
+  }
+
+  /**
+   * Adds a piece of a record to the chunk. {@link #endRecord} follows after the last piece.
+   *
+   * @param end address after its last byte
+   */
+  void wrotePiece(int partition, long end) {
     ends[2 * partition] = end;
+  }
+
+  /** Counts a record, in the open chunk or else in the next one. */
+  void endRecord(int partition) {
     records[partition]++;
+  }
+
+  /** Whether less than a sixteenth of the open chunk is free. */
+  boolean isNearlyFull(int partition) {
+    Extent chunk = chunks[partition];
+    return chunk != null
+        && ends[2 * partition + LIMIT] - ends[2 * partition] < chunk.length() / NEARLY_FULL;
+  }
+
+  /** Commits the open chunk of a partition, or an empty one if there is none. */
+  void commitNow(int partition) throws IOException {
+    if (chunks[partition] == null) {
+      long unused = open(partition, 0);
+    }
+    long start = System.nanoTime();
+    commit(partition);
+    nanos += System.nanoTime() - start;
   }
 
   /** Commits every partition's open chunk. */
@@ -95,7 +138,8 @@ final class PartitionChunks {
    */
   private void commitWrittenChunks() {
     for (int partition = 0; partition < partitions; partition++) {
-      if (records[partition] > 0) {
+      Extent chunk = chunks[partition];
+      if (chunk != null && ends[2 * partition] > chunk.address() + header.bytes()) {
         commit(partition);
       }
     }
@@ -121,13 +165,15 @@ final class PartitionChunks {
     while (committed && output.isAtShare()) {
       committed = commitLargest();
     }
-    Extent chunk = allocate(bytes, Math.max(bytes, nextBytes(partition)));
+    long least = header.bytes() + bytes;
+    Extent chunk = allocate(least, Math.max(least, nextBytes(partition)));
     chunks[partition] = chunk;
-    ends[2 * partition] = chunk.address();
+    long begin = chunk.address() + header.bytes();
+    ends[2 * partition] = begin;
     ends[2 * partition + LIMIT] = chunk.address() + chunk.length();
     nextBytes[partition] = Math.min(2 * chunk.length(), maxChunk);
     nanos += System.nanoTime() - start;
-    return chunk.address();
+    return begin;
   }
 
   /**
@@ -175,12 +221,34 @@ final class PartitionChunks {
   private void commit(int partition) {
     Extent chunk = chunks[partition];
     if (chunk != null) {
+      header.write(partition, chunk.address());
       output.commit(partition, chunk, ends[2 * partition] - chunk.address(), records[partition]);
       chunks[partition] = null;
       ends[2 * partition] = 0;
       ends[2 * partition + LIMIT] = 0;
       records[partition] = 0;
     }
+  }
+
+  /** Bytes that a route puts before the records of a chunk. For one task thread. */
+  interface ChunkHeader {
+    /** No header. */
+    ChunkHeader NONE =
+        new ChunkHeader() {
+          @Override
+          public int bytes() {
+            return 0;
+          }
+
+          @Override
+          public void write(int partition, long address) {}
+        };
+
+    /** The length of the header. */
+    int bytes();
+
+    /** Writes the header when the chunk is committed. */
+    void write(int partition, long address);
   }
 
   /**

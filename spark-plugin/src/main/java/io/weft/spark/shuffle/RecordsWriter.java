@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.ShuffleDependency;
@@ -42,7 +43,12 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
     }
     PartitionChunks chunks =
         new PartitionChunks(
-            output(), context, partitions, sizes.last(key().shuffleId()), sizes.max(partitions));
+            output(),
+            context,
+            partitions,
+            sizes.last(key().shuffleId()),
+            sizes.max(partitions),
+            header());
     long count = append(records, chunks);
     chunks.finish();
     publish(chunks, count);
@@ -50,6 +56,11 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
 
   /** Writes all records and returns their number. */
   abstract long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException;
+
+  /** The header of each chunk; none by default. */
+  ChunkHeader header() {
+    return ChunkHeader.NONE;
+  }
 
   /** Called after the output is published. */
   void published() {}

@@ -4,9 +4,11 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.ChunkReader;
 import io.weft.shuffle.fetch.FetchListener;
-import io.weft.spark.compat.RowSerializer;
 import io.weft.spark.shuffle.RecordsReader.PackedRows;
 import io.weft.spark.shuffle.RecordsReader.RecordFormat;
+import io.weft.spark.shuffle.StreamReader.Report;
+import io.weft.spark.shuffle.StreamReader.StreamOpener;
+import io.weft.spark.shuffle.StreamReader.StreamedRecords;
 import java.io.BufferedOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -49,6 +51,22 @@ import scala.reflect.ClassTag;
 final class RewrittenBlocks {
   private static final long ALIGNMENT_MASK = Long.BYTES - 1;
 
+  /** Reports nothing, and fails with an I/O exception. */
+  private static final Report NO_TASK =
+      new Report() {
+        @Override
+        public void checkKilled() {}
+
+        @Override
+        public void read(long records) {}
+
+        @Override
+        public Exception failure(
+            BlockRequest request, int partition, String message, Throwable cause) {
+          return new IOException(message, cause);
+        }
+      };
+
   private final SparkConf conf;
   private final TransportConf transport;
   private final Map<Integer, RecordForm> forms = new ConcurrentHashMap<>();
@@ -61,7 +79,7 @@ final class RewrittenBlocks {
 
   /** Remembers how records of a shuffle are stored. Called for each task of the shuffle. */
   void learn(ShuffleDependency<?, ?, ?> dependency) {
-    forms.computeIfAbsent(dependency.shuffleId(), shuffle -> RecordForm.of(dependency));
+    forms.computeIfAbsent(dependency.shuffleId(), shuffle -> RecordForm.of(dependency, conf));
   }
 
   /** Forgets a removed shuffle. */
@@ -84,7 +102,11 @@ final class RewrittenBlocks {
     try (ChunkReader chunks = exchange.read(List.of(request), FetchListener.NONE);
         OutputStream out = new BufferedOutputStream(Files.newOutputStream(file.toPath()));
         SerializationStream records = form.open(env.serializerManager().wrapStream(id, out))) {
-      copy(chunks, form.newFormat(), records);
+      if (form.route() == RecordRoute.STREAMS) {
+        copyStreams(chunks, StreamOpener.of(form.serializer(), conf), records);
+      } else {
+        copy(chunks, form.newFormat(), records);
+      }
     } catch (IOException | RuntimeException | Error e) {
       Files.deleteIfExists(file.toPath());
       throw e;
@@ -124,12 +146,24 @@ final class RewrittenBlocks {
               "%s, partition %d, has no record of %d bytes where %d are left"
                   .formatted(chunks.request().key(), chunks.partition(), size, room));
         }
-        Product2<Object, Object> record = format.read(at + Long.BYTES, (int) size);
-        out.writeKey(record._1(), ClassTag.Any());
-        out.writeValue(record._2(), ClassTag.Any());
+        write(format.read(at + Long.BYTES, (int) size), out);
         at += Long.BYTES + size;
       }
     }
+  }
+
+  private static void copyStreams(
+      ChunkReader chunks, StreamOpener opener, SerializationStream out) {
+    StreamedRecords<Object, Object> records =
+        new StreamedRecords<>(chunks, opener, NO_TASK);
+    while (records.hasNext()) {
+      write(records.next(), out);
+    }
+  }
+
+  private static void write(Product2<Object, Object> record, SerializationStream out) {
+    out.writeKey(record._1(), ClassTag.Any());
+    out.writeValue(record._2(), ClassTag.Any());
   }
 
   /**
@@ -137,24 +171,24 @@ final class RewrittenBlocks {
    *
    * @param serializer the dependency's serializer, without its metrics; null if there is none
    */
-  private record RecordForm(boolean rows, Serializer serializer) {
+  private record RecordForm(RecordRoute route, Serializer serializer) {
     /** Chunks that only the reader of their dependency understands. */
-    static final RecordForm NONE = new RecordForm(false, null);
+    static final RecordForm NONE = new RecordForm(null, null);
 
     /** Packed rows. The number of fields is of no matter for writing. */
-    static final RecordForm ROWS = new RecordForm(true, new UnsafeRowSerializer(0, null));
+    static final RecordForm ROWS =
+        new RecordForm(RecordRoute.ROWS, new UnsafeRowSerializer(0, null));
 
-    static RecordForm of(ShuffleDependency<?, ?, ?> dependency) {
+    static RecordForm of(ShuffleDependency<?, ?, ?> dependency, SparkConf conf) {
       if (dependency instanceof ExchangeDependency) {
         return NONE;
       }
-      return RowSerializer.packsRows(dependency.serializer())
-          ? ROWS
-          : new RecordForm(false, dependency.serializer());
+      RecordRoute route = RecordRoute.of(dependency, conf);
+      return route == RecordRoute.ROWS ? ROWS : new RecordForm(route, dependency.serializer());
     }
 
     RecordFormat<Object, Object> newFormat() {
-      return rows ? new PackedRows<>(0) : new KryoRecords<>(serializer);
+      return route == RecordRoute.ROWS ? new PackedRows<>(0) : new KryoRecords<>(serializer);
     }
 
     SerializationStream open(OutputStream out) {

@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.compat.RowChecksums;
 import io.weft.spark.compat.RowSerializer;
 import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Activation;
@@ -12,13 +13,11 @@ import io.weft.spark.runtime.LentFolders;
 import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import io.weft.spark.shuffle.RecordsReader.PackedRows;
-import io.weft.spark.shuffle.RecordsReader.RecordFormat;
 import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
-import org.apache.spark.serializer.KryoSerializer;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
@@ -31,9 +30,9 @@ import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Chooses the route of each shuffle. A dependency with its own writer and reader uses those. Packed
- * SQL rows take the rows route, RDDs with Weft's Kryo registrator the Kryo route. Spark's sort
- * shuffle carries all other shuffles.
+ * Chooses the route of each shuffle. A dependency with its own writer and reader uses those. Other
+ * shuffles take the route of {@link RecordRoute}: packed SQL rows, Kryo records with tensors, or
+ * streams of any serializer. Spark's sort shuffle carries what Weft refuses.
  *
  * <p>It extends Spark's manager for two reasons. Spark copies each record for other managers,
  * because it assumes that they keep records. And Spark casts the block resolver in several places.
@@ -43,6 +42,7 @@ import org.apache.spark.sql.internal.SQLConf;
 public final class WeftShuffleManager extends SortShuffleManager {
   private static final String HOST_LOCAL_KEY = "spark.shuffle.readHostLocalDisk";
 
+  private final SparkConf conf;
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
   private final WeftBlockResolver resolver;
@@ -57,6 +57,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** The constructor Spark calls. */
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
+    this.conf = conf;
     this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
@@ -129,9 +130,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
     BlockKey key = new BlockKey(handle.shuffleId(), mapId);
     ExecutorExchange exchange = WeftExecutor.exchange();
-    return RowSerializer.packsRows(dependency.serializer())
-        ? new RowsWriter<>(dependency, key, context, metrics, exchange, sizes)
-        : new KryoWriter<>(dependency, key, context, metrics, exchange, sizes);
+    return switch (RecordRoute.of(dependency, conf)) {
+      case ROWS -> new RowsWriter<>(dependency, key, context, metrics, exchange, sizes);
+      case KRYO -> new KryoWriter<>(dependency, key, context, metrics, exchange, sizes);
+      case STREAMS -> new StreamWriter<>(dependency, key, context, metrics, exchange, sizes);
+    };
   }
 
   @Override
@@ -153,7 +156,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     return reader(ours.dependency(), range, context, metrics);
   }
 
-  private static <K, C> ShuffleReader<K, C> reader(
+  private <K, C> ShuffleReader<K, C> reader(
       ShuffleDependency<?, ?, ?> dependency,
       ReadRange range,
       TaskContext context,
@@ -162,14 +165,19 @@ public final class WeftShuffleManager extends SortShuffleManager {
     if (dependency instanceof ExchangeDependency exchanged) {
       return exchanged.newReader(blocks, context, metrics, WeftExecutor.exchange());
     }
-    return new RecordsReader<>(
-        blocks, format(dependency.serializer()), context, metrics, WeftExecutor.exchange());
-  }
-
-  private static <K, C> RecordFormat<K, C> format(Serializer serializer) {
-    return RowSerializer.packsRows(serializer)
-        ? new PackedRows<>(RowSerializer.of(serializer).fields())
-        : new KryoRecords<>(serializer);
+    ExecutorExchange exchange = WeftExecutor.exchange();
+    Serializer serializer = dependency.serializer();
+    return switch (RecordRoute.of(dependency, conf)) {
+      case ROWS -> {
+        PackedRows<K, C> rows = new PackedRows<>(RowSerializer.of(serializer).fields());
+        yield new RecordsReader<>(blocks, rows, context, metrics, exchange);
+      }
+      case KRYO -> {
+        KryoRecords<K, C> records = new KryoRecords<>(serializer);
+        yield new RecordsReader<>(blocks, records, context, metrics, exchange);
+      }
+      case STREAMS -> new StreamReader<>(dependency, blocks, context, metrics, exchange);
+    };
   }
 
   /**
@@ -221,23 +229,19 @@ public final class WeftShuffleManager extends SortShuffleManager {
       if (dependency instanceof ExchangeDependency) {
         return Optional.empty(); // Its planner has already read the settings.
       }
-      return shape(dependency).or(this::settings);
+      return streams(dependency).or(this::settings);
     }
 
-    private Optional<String> shape(ShuffleDependency<?, ?, ?> dependency) {
-      Serializer serializer = dependency.serializer();
-      if (!RowSerializer.packsRows(serializer) && !KryoRecords.accepts(serializer, conf)) {
-        return Optional.of(
-            "its records are not packed SQL rows but go through "
-                + serializer.getClass().getSimpleName()
-                + (serializer instanceof KryoSerializer ? " without WeftKryoRegistrator" : ""));
+    private Optional<String> streams(ShuffleDependency<?, ?, ?> dependency) {
+      if (RecordRoute.of(dependency, conf) != RecordRoute.STREAMS) {
+        return Optional.empty();
       }
-      if (dependency.aggregator().isDefined() || dependency.mapSideCombine()) {
-        return Optional.of("it aggregates records");
+      if (!WeftSettings.RDD_STREAMS.get(conf)) {
+        return Optional.of(WeftSettings.RDD_STREAMS.key() + " is false");
       }
-      return dependency.keyOrdering().isDefined()
-          ? Optional.of("it sorts records by key")
-          : Optional.empty();
+      return RowChecksums.of(dependency) == null
+          ? Optional.empty()
+          : Optional.of("it has row checksums, but its records are not packed SQL rows");
     }
 
     private Optional<String> settings() {

@@ -1,7 +1,7 @@
 /**
- * The shuffle manager and two routes through the executor's arena. The rows route shuffles packed
+ * The shuffle manager and three routes through the executor's arena. The rows route shuffles packed
  * SQL rows, which readers read in place. The Kryo route shuffles RDDs, whose records may hold
- * tensors.
+ * tensors. The streams route shuffles RDDs of any serializer.
  *
  * <p>{@link io.weft.spark.shuffle.WeftShuffleManager} chooses the route of each shuffle. A shuffle
  * with its own writer and reader implements {@link io.weft.spark.shuffle.ExchangeDependency}.

@@ -42,13 +42,12 @@ class FeedRequirementsTest {
       assertThat(feed.train(task -> LocalSpark.statistics().arena().usedBytes() > 0))
           .containsExactly(true, true);
       MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
-      // The shuffle of the ranks' results belongs to Spark, and stays.
-      Awaitility.await("the end of the feed's shuffle")
+      Awaitility.await("the end of the shuffles of rows and results")
           .atMost(Duration.ofSeconds(60))
           .untilAsserted(
               () -> {
                 assertThat(LocalSpark.statistics().arena().usedBytes()).isZero();
-                assertThat(tracker.shuffleStatuses().size()).isEqualTo(1);
+                assertThat(tracker.shuffleStatuses().size()).isZero();
               });
     }
   }

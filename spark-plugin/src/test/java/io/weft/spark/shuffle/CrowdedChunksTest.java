@@ -8,6 +8,7 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.runtime.WeftExecutor;
+import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Map;
@@ -71,7 +72,7 @@ class CrowdedChunksTest {
   private long write(long[] lastBytes) throws IOException {
     long before = LocalSpark.statistics().arena().extents();
     PartitionChunks chunks =
-        new PartitionChunks(output, TaskContext$.MODULE$.empty(), PARTITIONS, lastBytes, MAX_CHUNK);
+        new PartitionChunks(output, TaskContext$.MODULE$.empty(), PARTITIONS, lastBytes, MAX_CHUNK, ChunkHeader.NONE);
     for (int record = 0; record < RECORDS; record++) {
       int partition = record % PARTITIONS;
       chunks.wrote(partition, chunks.room(partition, RECORD) + RECORD);

@@ -16,14 +16,14 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
-/** Spark carries shuffles that are not of packed rows. */
+/** Spark carries shuffles that the settings leave to it. */
 class OtherShufflesTest {
   private static LocalSpark spark;
 
   @BeforeAll
   static void start() {
     spark =
-        LocalSpark.start(Map.of("spark.serializer", "org.apache.spark.serializer.KryoSerializer"));
+        LocalSpark.start(Map.of("spark.weft.rdd.streams", "false"));
   }
 
   @AfterAll
@@ -43,8 +43,7 @@ class OtherShufflesTest {
     assertThat(sorted).isSorted().hasSize(1000);
     assertThat(pairs.partitionBy(new HashPartitioner(7)).values().collect()).hasSize(1000);
     assertThat(LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED)).isEqualTo(published);
-    assertThat(fallbacks())
-        .anySatisfy((reason, count) -> assertThat(reason).contains("KryoSerializer"));
+    assertThat(fallbacks()).containsEntry("spark.weft.rdd.streams is false", 3L);
   }
 
   @Test

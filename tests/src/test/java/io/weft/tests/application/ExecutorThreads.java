@@ -20,8 +20,10 @@ public final class ExecutorThreads {
     return new JavaSparkContext(context)
         .parallelize(numbers, tasks)
         .flatMap(ignored -> here().iterator())
+        .collect()
+        .stream()
         .distinct()
-        .collect();
+        .toList();
   }
 
   private static List<String> here() {

@@ -27,6 +27,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DecommissionTest {
   private static final int MAP_TASKS = 8;
 
+  /** A shuffle of an RDD instead of rows. */
+  private static final String STREAMS = "streams";
+
   /** The first map task and half of the second have no rows. */
   private static final String SQL =
       "SELECT id, REPEAT(STRING(id), 3) AS s FROM RANGE(0, 40000, 1, 8) WHERE id >= 7500";
@@ -46,7 +49,7 @@ class DecommissionTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"rows", "columns"})
+  @ValueSource(strings = {"rows", "columns", STREAMS})
   void blocksOfADecommissionedExecutorMoveAndAreNotRecomputed(String route) {
     secondJobAfterDecommission(route);
     CLUSTER.awaitNothingUsed();
@@ -81,6 +84,9 @@ class DecommissionTest {
 
   private static JavaRDD<String> shuffled(String route) {
     Queries.configure(CLUSTER.session(), false);
+    if (route.equals(STREAMS)) {
+      return CLUSTER.session().sql(SQL).javaRDD().map(RowText.FUNCTION).repartition(9);
+    }
     CLUSTER.session().conf().set("spark.weft.route", route);
     return CLUSTER.session().sql(SQL).repartition(9, col("id")).javaRDD().map(RowText.FUNCTION);
   }

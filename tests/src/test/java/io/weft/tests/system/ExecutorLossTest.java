@@ -34,6 +34,9 @@ class ExecutorLossTest {
   private static final String SQL =
       "SELECT id, REPEAT(STRING(id), 3) AS s, id % 7 AS k FROM RANGE(0, 30000, 1, 8)";
 
+  /** A shuffle of an RDD instead of rows. */
+  private static final String STREAMS = "streams";
+
   @RegisterExtension
   @Order(1)
   static final Workspace WORKSPACE = new Workspace();
@@ -54,7 +57,7 @@ class ExecutorLossTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"rows", "columns"})
+  @ValueSource(strings = {"rows", "columns", STREAMS})
   void killedBetweenTwoJobsOverOneShuffle(String route) {
     List<String> expected = expected();
     JavaRDD<String> rows = shuffled(route, false);
@@ -72,7 +75,9 @@ class ExecutorLossTest {
     "1, 1, rows, true",
     "1, 1, columns, false",
     "1, 5, rows, false",
-    "1, 5, columns, true"
+    "1, 5, columns, true",
+    "0, 3, streams, false",
+    "1, 1, streams, false"
   })
   void killedDuringAJob(int stage, int task, String route, boolean adaptive) {
     List<String> expected = expected();
@@ -84,6 +89,9 @@ class ExecutorLossTest {
 
   private static JavaRDD<String> shuffled(String route, boolean adaptive) {
     Queries.configure(CLUSTER.session(), adaptive);
+    if (route.equals(STREAMS)) {
+      return CLUSTER.session().sql(SQL).javaRDD().map(RowText.FUNCTION).repartition(9);
+    }
     CLUSTER.session().conf().set("spark.weft.route", route);
     return CLUSTER.session().sql(SQL).repartition(9, col("id")).javaRDD().map(RowText.FUNCTION);
   }

@@ -1,0 +1,307 @@
+package io.weft.spark.shuffle;
+
+import io.weft.memory.Memory;
+import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.compat.ExternalSorters;
+import io.weft.spark.shuffle.JavaStream.CountedOutput;
+import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
+import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
+import java.io.IOException;
+import org.apache.spark.Aggregator;
+import org.apache.spark.Partitioner;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.SerializationStream;
+import org.apache.spark.serializer.SerializerInstance;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.sort.SortShuffleWriter;
+import org.apache.spark.util.collection.ExternalSorter;
+import scala.Option;
+import scala.Product2;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.math.Ordering;
+import scala.reflect.ClassTag;
+
+/**
+ * Writes the records of an RDD as streams of the shuffle's serializer, straight into the open
+ * chunks. A chunk is a header byte and then bytes of one stream, {@link #LAST} or {@link #MORE}. A
+ * chunk with {@link #MORE} continues in the next chunk of its block. Other chunks end a stream, and
+ * a chunk that is nearly full ends its stream after a record. So a reader seldom joins chunks.
+ *
+ * <p>Records reach the streams in one of three ways, as in Spark's sort shuffle:
+ *
+ * <ul>
+ *   <li>If serialized records can be reordered (Kryo), one stream serializes all records.
+ *   <li>Else, if there are few partitions, each has a stream ({@code
+ *       spark.shuffle.sort.bypassMergeThreshold}).
+ *   <li>With many partitions, or if the map task combines values, Spark's sorter collects the
+ *       records first. It spills with Spark's own memory and files.
+ * </ul>
+ *
+ * <p>For one task thread.
+ */
+final class StreamWriter<K, V> extends RecordsWriter<K, V> {
+  /** Header of a chunk at whose end its stream ends. Both are odd, as no size of a row is. */
+  static final byte LAST = 1;
+
+  /** Header of a chunk whose stream continues in the block's next chunk. */
+  static final byte MORE = 3;
+
+  /** Bytes of the header. */
+  static final int HEADER_BYTES = 1;
+
+  /** About the bytes after which a stream of Java's serialization forgets its objects. */
+  private static final long RESET_BYTES = 64 << 10;
+
+  /** The same for all open streams of a task together. */
+  private static final long RESET_BYTES_OF_ALL = 4 << 20;
+
+  private final ShuffleDependency<K, V, ?> dependency;
+  private final TaskContext context;
+  private final SerializerInstance serializer;
+  private final boolean javaStreams;
+
+  /** Whether a partition's stream has bytes in chunks and has not ended. */
+  private final boolean[] unfinished;
+
+  @SuppressWarnings("unchecked")
+  StreamWriter(
+      ShuffleDependency<?, ?, ?> dependency,
+      BlockKey key,
+      TaskContext context,
+      ShuffleWriteMetricsReporter metrics,
+      ExecutorExchange exchange,
+      ChunkSizes sizes) {
+    super(dependency, key, context, metrics, exchange, sizes);
+    this.dependency = (ShuffleDependency<K, V, ?>) dependency;
+    this.context = context;
+    this.serializer = dependency.serializer().newInstance();
+    this.javaStreams = JavaStream.replaces(dependency.serializer(), SparkEnv.get().conf());
+    this.unfinished = new boolean[dependency.partitioner().numPartitions()];
+  }
+
+  @Override
+  ChunkHeader header() {
+    return new ChunkHeader() {
+      @Override
+      public int bytes() {
+        return HEADER_BYTES;
+      }
+
+      @Override
+      public void write(int partition, long address) {
+        Memory.putByte(address, unfinished[partition] ? MORE : LAST);
+      }
+    };
+  }
+
+  @Override
+  long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException {
+    if (dependency.mapSideCombine()) {
+      return combined(dependency, records, chunks);
+    }
+    if (dependency.serializer().supportsRelocationOfSerializedObjects()) {
+      return reordered(records, chunks);
+    }
+    return SortShuffleWriter.shouldBypassMergeSort(SparkEnv.get().conf(), dependency)
+        ? parallel(records, chunks)
+        : sorted(Option.empty(), Option.empty(), records, chunks);
+  }
+
+  /** Serializes all records with one stream, and flushes each to its partition. */
+  private long reordered(Iterator<Product2<K, V>> records, PartitionChunks chunks)
+      throws IOException {
+    Partitioner partitioner = dependency.partitioner();
+    ChunkOutput output = new ChunkOutput(chunks, unfinished);
+    SerializationStream stream = serializer.serializeStream(output);
+    long count = 0;
+    while (records.hasNext()) {
+      Product2<K, V> record = records.next();
+      int partition = partitioner.getPartition(record._1());
+      output.partition = partition;
+      write(stream, record);
+      stream.flush();
+      unfinished[partition] = false;
+      chunks.endRecord(partition);
+      if (chunks.isNearlyFull(partition)) {
+        chunks.commitNow(partition);
+      }
+      count++;
+    }
+    output.partition = ChunkOutput.DISCARD;
+    stream.close();
+    return count;
+  }
+
+  /** Serializes the records of each partition with a stream of its own. */
+  private long parallel(Iterator<Product2<K, V>> records, PartitionChunks chunks)
+      throws IOException {
+    Partitioner partitioner = dependency.partitioner();
+    PartitionStream[] streams = new PartitionStream[partitioner.numPartitions()];
+    long count = 0;
+    while (records.hasNext()) {
+      Product2<K, V> record = records.next();
+      int partition = partitioner.getPartition(record._1());
+      if (streams[partition] == null) {
+        streams[partition] = new PartitionStream(this, chunks, partition, streams.length);
+      }
+      streams[partition].add(record);
+      count++;
+    }
+    for (PartitionStream stream : streams) {
+      if (stream != null) {
+        stream.end();
+      }
+    }
+    return count;
+  }
+
+  private <C> long combined(
+      ShuffleDependency<K, V, C> combining,
+      Iterator<Product2<K, V>> records,
+      PartitionChunks chunks)
+      throws IOException {
+    return sorted(combining.aggregator(), combining.keyOrdering(), records, chunks);
+  }
+
+  /** Serializes one partition after the other, in the order of Spark's sorter. */
+  private <C> long sorted(
+      Option<Aggregator<K, V, C>> aggregator,
+      Option<Ordering<K>> ordering,
+      Iterator<Product2<K, V>> records,
+      PartitionChunks chunks)
+      throws IOException {
+    ExternalSorter<K, V, C> sorter =
+        ExternalSorters.create(
+            context,
+            aggregator,
+            Option.apply(dependency.partitioner()),
+            ordering,
+            dependency.serializer());
+    freeAtEnd(sorter::stop);
+    sorter.insertAll(records);
+    long count = 0;
+    Iterator<Tuple2<Object, Iterator<Product2<K, C>>>> partitions = sorter.partitionedIterator();
+    while (partitions.hasNext()) {
+      Tuple2<Object, Iterator<Product2<K, C>>> partition = partitions.next();
+      PartitionStream stream = new PartitionStream(this, chunks, (Integer) partition._1(), 1);
+      Iterator<Product2<K, C>> elements = partition._2();
+      while (elements.hasNext()) {
+        stream.add(elements.next());
+        count++;
+      }
+      stream.end();
+    }
+    context.taskMetrics().incMemoryBytesSpilled(sorter.memoryBytesSpilled());
+    context.taskMetrics().incDiskBytesSpilled(sorter.diskBytesSpilled());
+    context.taskMetrics().incPeakExecutionMemory(sorter.peakMemoryUsedBytes());
+    sorter.stop();
+    return count;
+  }
+
+  private SerializationStream open(ChunkOutput output, long resetBytes) throws IOException {
+    return javaStreams
+        ? new JavaStream.Writer(output, resetBytes, SparkEnv.get().conf())
+        : serializer.serializeStream(output);
+  }
+
+  private static void write(SerializationStream stream, Product2<?, ?> record) {
+    stream.writeKey(record._1(), ClassTag.Any());
+    stream.writeValue(record._2(), ClassTag.Any());
+  }
+
+  /** The stream of one partition. Begins again in each chunk. */
+  private static final class PartitionStream {
+    private final StreamWriter<?, ?> writer;
+    private final PartitionChunks chunks;
+    private final ChunkOutput output;
+    private final int partition;
+    private final long resetBytes;
+    private SerializationStream stream;
+    private long begin;
+
+    /**
+     * @param open maximum number of streams that are open at once
+     */
+    PartitionStream(StreamWriter<?, ?> writer, PartitionChunks chunks, int partition, int open) {
+      this.writer = writer;
+      this.resetBytes = Math.min(RESET_BYTES, RESET_BYTES_OF_ALL / open);
+      this.chunks = chunks;
+      this.output = new ChunkOutput(chunks, writer.unfinished);
+      this.partition = partition;
+      output.partition = partition;
+    }
+
+    void add(Product2<?, ?> record) throws IOException {
+      if (stream == null) {
+        begin = output.count();
+        stream = writer.open(output, resetBytes);
+      }
+      write(stream, record);
+      chunks.endRecord(partition);
+      // A long stream in many chunks would have to be copied by its reader.
+      if (chunks.isNearlyFull(partition) || output.count() - begin >= chunks.maxPiece()) {
+        end();
+      }
+    }
+
+    /** Ends the stream and its chunk. The next record begins another one. */
+    void end() throws IOException {
+      if (stream != null) {
+        stream.close();
+        stream = null;
+        writer.unfinished[partition] = false;
+        chunks.commitNow(partition);
+      }
+    }
+  }
+
+  /** Copies what a serializer writes to the chunk of a partition. */
+  private static final class ChunkOutput extends CountedOutput {
+    /** A partition for what a stream writes after its last record. */
+    static final int DISCARD = -1;
+
+    private final PartitionChunks chunks;
+    private final boolean[] unfinished;
+    private int partition = DISCARD;
+    private long count;
+
+    ChunkOutput(PartitionChunks chunks, boolean[] unfinished) {
+      this.chunks = chunks;
+      this.unfinished = unfinished;
+    }
+
+    @Override
+    public void write(int oneByte) throws IOException {
+      if (partition != DISCARD) {
+        long at = chunks.room(partition, 1);
+        Memory.putByte(at, (byte) oneByte);
+        chunks.wrotePiece(partition, at + 1);
+        unfinished[partition] = true;
+        count++;
+      }
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+      int done = 0;
+      while (done < length && partition != DISCARD) {
+        int piece = (int) Math.min(length - done, chunks.maxPiece());
+        long at = chunks.room(partition, piece);
+        Memory.copyFrom(bytes, Memory.BYTE_ARRAY + offset + done, at, piece);
+        chunks.wrotePiece(partition, at + piece);
+        unfinished[partition] = true;
+        done += piece;
+      }
+      count += length;
+    }
+
+    @Override
+    long count() {
+      return count;
+    }
+  }
+}
