@@ -26,6 +26,7 @@ final class PartitionChunks {
   private final TaskContext context;
   private final long[] lastBytes;
   private final long maxChunk;
+  private final CommitListener listener;
   private final int partitions;
 
   private final long[] ends;
@@ -39,18 +40,21 @@ final class PartitionChunks {
    *
    * @param lastBytes bytes by partition of the shuffle's previous map output, or null
    * @param maxChunk maximum bytes of a chunk, unless one record needs more
+   * @param listener observes the chunks
    */
   PartitionChunks(
       MapOutputWriter output,
       TaskContext context,
       int partitions,
       long[] lastBytes,
-      long maxChunk) {
+      long maxChunk,
+      CommitListener listener) {
     this.output = output;
     this.context = context;
     this.partitions = partitions;
     this.lastBytes = lastBytes;
     this.maxChunk = maxChunk;
+    this.listener = listener;
     this.ends = new long[2 * partitions];
     this.records = new int[partitions];
     this.nextBytes = new long[partitions];
@@ -175,12 +179,21 @@ final class PartitionChunks {
   private void commit(int partition) {
     Extent chunk = chunks[partition];
     if (chunk != null) {
-      output.commit(partition, chunk, ends[2 * partition] - chunk.address(), records[partition]);
+      long end = ends[2 * partition];
+      listener.committing(partition, chunk.address(), end, records[partition]);
+      output.commit(partition, chunk, end - chunk.address(), records[partition]);
       chunks[partition] = null;
       ends[2 * partition] = 0;
       ends[2 * partition + LIMIT] = 0;
       records[partition] = 0;
     }
+  }
+
+  /** Observes chunks before they are committed. */
+  @FunctionalInterface
+  interface CommitListener {
+    /** A chunk is complete. Its records are readable during the call. */
+    void committing(int partition, long address, long end, int records);
   }
 
   /**

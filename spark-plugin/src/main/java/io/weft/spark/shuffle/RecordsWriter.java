@@ -42,7 +42,12 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
     }
     PartitionChunks chunks =
         new PartitionChunks(
-            output(), context, partitions, sizes.last(key().shuffleId()), sizes.max(partitions));
+            output(),
+            context,
+            partitions,
+            sizes.last(key().shuffleId()),
+            sizes.max(partitions),
+            this::committing);
     long count = append(records, chunks);
     chunks.finish();
     publish(chunks, count);
@@ -50,6 +55,9 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
 
   /** Writes all records and returns their number. */
   abstract long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException;
+
+  /** Called before a chunk is committed, while its records are readable. */
+  void committing(int partition, long address, long end, int records) {}
 
   /** Called after the output is published. */
   void published() {}

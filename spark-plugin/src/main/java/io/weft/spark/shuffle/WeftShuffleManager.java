@@ -43,6 +43,7 @@ import org.apache.spark.sql.internal.SQLConf;
 public final class WeftShuffleManager extends SortShuffleManager {
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
+  private final BlockSizes blockSizes;
   private final WeftBlockResolver resolver;
   private final ShuffleFailures failures;
   private final Fallbacks fallbacks =
@@ -58,6 +59,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
+    this.blockSizes = new BlockSizes(conf);
     this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
   }
 
@@ -104,12 +106,12 @@ public final class WeftShuffleManager extends SortShuffleManager {
     dependency.setShuffleMergeAllowed(false);
     resolver.learn(dependency);
     if (dependency instanceof ExchangeDependency exchanged) {
-      return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange());
+      return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange(), blockSizes);
     }
     BlockKey key = new BlockKey(handle.shuffleId(), mapId);
     ExecutorExchange exchange = WeftExecutor.exchange();
     return RowSerializer.packsRows(dependency.serializer())
-        ? new RowsWriter<>(dependency, key, context, metrics, exchange, sizes)
+        ? new RowsWriter<>(dependency, key, context, metrics, exchange, sizes, blockSizes)
         : new KryoWriter<>(dependency, key, context, metrics, exchange, sizes);
   }
 
@@ -163,6 +165,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   @Override
   public boolean unregisterShuffle(int shuffleId) {
     sizes.forget(shuffleId);
+    blockSizes.forget(shuffleId);
     resolver.forget(shuffleId);
     WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
     LentFolders.release(shuffleId);

@@ -61,6 +61,9 @@ class ScatterPropertyTest {
       assertThat(chunks.openChunks()).isZero();
       assertThat(scatter.rows()).isEqualTo(expected.stream().mapToInt(List::size).sum());
       assertThat(scatter.batches()).isEqualTo(chunks.all().size());
+      assertThat(scatter.packedBytes())
+          .isEqualTo(
+              expected.stream().flatMap(List::stream).mapToLong(UnsafeRow::getSizeInBytes).sum());
       for (int partition = 0; partition < partitions; partition++) {
         assertThat(read(schema, chunks, partition, targetRows)).isEqualTo(expected.get(partition));
       }
