@@ -144,7 +144,12 @@ public final class WeftShuffleManager extends SortShuffleManager {
       return exchanged.newReader(blocks, context, metrics, WeftExecutor.exchange());
     }
     return new RecordsReader<>(
-        blocks, format(dependency.serializer()), context, metrics, WeftExecutor.exchange());
+        blocks,
+        format(dependency.serializer()),
+        context,
+        metrics,
+        WeftExecutor.exchange(),
+        canUseBatchFetch(range.startPartition(), range.endPartition(), context));
   }
 
   private static <K, C> RecordFormat<K, C> format(Serializer serializer) {
