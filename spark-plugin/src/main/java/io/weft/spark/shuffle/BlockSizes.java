@@ -5,9 +5,10 @@ import io.weft.spark.config.WeftSettings;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
-import java.util.ArrayList;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -35,6 +36,10 @@ public final class BlockSizes {
 
   private final boolean real;
   private final CompressionCodec codec;
+
+  /** Compressed bytes of no rows. */
+  private final long endBytes;
+
   private final Map<Integer, ShuffleSizes> shuffles = new ConcurrentHashMap<>();
 
   /** What the tasks of a shuffle on this executor share. */
@@ -57,6 +62,7 @@ public final class BlockSizes {
         conf.getBoolean("spark.shuffle.compress", true)
             ? CompressionCodec$.MODULE$.createCodec(conf)
             : null;
+    endBytes = real || codec == null ? 0 : compressedBytes(new byte[0], 0);
   }
 
   /** Opens the sizes of one map task. */
@@ -92,8 +98,7 @@ public final class BlockSizes {
     private final SizeModel known;
     private final long[] serialized;
     private final int stride;
-    private final int sampleBytes;
-    private final Map<Integer, BlockSample> samples = new HashMap<>();
+    private final Map<Integer, RowSample> samples = new HashMap<>();
     private int bytesLeft = MAX_BYTES;
 
     private TaskSizes(BlockSizes owner, ShuffleSizes shuffle, SizeModel known, int partitions) {
@@ -102,8 +107,6 @@ public final class BlockSizes {
       this.known = known;
       this.serialized = new long[partitions];
       this.stride = (partitions + SAMPLED_PARTITIONS - 1) / SAMPLED_PARTITIONS;
-      this.sampleBytes =
-          Math.min(MAX_SAMPLE_BYTES, MAX_BYTES / Math.min(partitions, SAMPLED_PARTITIONS));
     }
 
     /**
@@ -115,24 +118,21 @@ public final class BlockSizes {
     public boolean add(int partition, long packedBytes, long rows) {
       boolean first = serialized[partition] == 0;
       serialized[partition] += packedBytes + SIZE_BYTES * rows;
-      if (shuffle == null || known != null || bytesLeft == 0 || samples.size() == MAX_SAMPLES) {
+      if (shuffle == null || known != null || bytesLeft == 0) {
         return false;
+      }
+      RowSample begun = samples.get(partition);
+      if (begun != null) {
+        return !begun.isFull();
       }
       // Large partitions come back, and their own sizes matter most.
       boolean chosen = partition % stride == 0 || !first || samples.size() < LEAST_SAMPLES;
-      return chosen && !samples.containsKey(partition);
+      return chosen && samples.size() < MAX_SAMPLES;
     }
 
-    /** Starts a sample with the first rows of a partition. The caller must close it. */
+    /** Returns the sample of a partition, to which the caller adds rows until it is full. */
     public RowSample sample(int partition) {
-      return new RowSample(this, partition, Math.min(sampleBytes, bytesLeft));
-    }
-
-    private void sampled(int partition, byte[] bytes, int length) {
-      if (length > 0) {
-        bytesLeft -= length;
-        samples.put(partition, new BlockSample(length, owner.compressedBytes(bytes, length)));
-      }
+      return samples.computeIfAbsent(partition, begun -> new RowSample(this));
     }
 
     /**
@@ -145,19 +145,21 @@ public final class BlockSizes {
       if (owner.real) {
         return written;
       }
-      SizeModel model = model();
+      Map<Integer, BlockSample> compressed = new HashMap<>();
+      samples.forEach((partition, sample) -> compressed.put(partition, sample.compress()));
+      SizeModel model = model(compressed);
       long[] sizes = new long[written.length];
       for (int partition = 0; partition < sizes.length; partition++) {
         if (written[partition] > 0) {
-          sizes[partition] = Math.max(1, size(partition, model));
+          BlockSample own = compressed.get(partition);
+          sizes[partition] = Math.max(1, size(partition, own, model));
         }
       }
       return sizes;
     }
 
-    private long size(int partition, SizeModel model) {
-      BlockSample own = samples.get(partition);
-      if (shuffle == null || model == null) {
+    private long size(int partition, BlockSample own, SizeModel model) {
+      if (model == null) {
         return serialized[partition];
       }
       return own != null && own.plain() == serialized[partition]
@@ -166,11 +168,11 @@ public final class BlockSizes {
     }
 
     /** Returns the model of this task's samples, which later tasks use too. */
-    private SizeModel model() {
-      if (shuffle == null || known != null || samples.isEmpty()) {
+    private SizeModel model(Map<Integer, BlockSample> compressed) {
+      if (compressed.isEmpty()) {
         return known;
       }
-      SizeModel fitted = SizeModel.fit(samples);
+      SizeModel fitted = SizeModel.fit(compressed, owner.endBytes);
       shuffle.model = fitted;
       return fitted;
     }
@@ -202,43 +204,44 @@ public final class BlockSizes {
   }
 
   /** The start of a block in Spark's serialized form. For one task thread. */
-  public static final class RowSample implements AutoCloseable {
+  public static final class RowSample {
     private final TaskSizes task;
-    private final int partition;
-    private final byte[] bytes;
+    private byte[] bytes = new byte[1 << 10];
     private int length;
 
-    private RowSample(TaskSizes task, int partition, int limit) {
+    private RowSample(TaskSizes task) {
       this.task = task;
-      this.partition = partition;
-      this.bytes = new byte[limit];
     }
 
     /** Whether it takes no more rows. */
     public boolean isFull() {
-      return length == bytes.length;
+      return length == TaskSizes.MAX_SAMPLE_BYTES || task.bytesLeft == 0;
     }
 
     /** Appends a row, or the part of it that fits. */
     public void add(UnsafeRow row) {
       int size = row.getSizeInBytes();
-      for (int shift = 24; shift >= 0 && !isFull(); shift -= 8) {
-        bytes[length++] = (byte) (size >> shift);
+      int room = Math.min(TaskSizes.MAX_SAMPLE_BYTES - length, task.bytesLeft);
+      int added = (int) Math.min(room, (long) TaskSizes.SIZE_BYTES + size);
+      if (bytes.length < length + added) {
+        bytes = Arrays.copyOf(bytes, Math.max(length + added, 2 * bytes.length));
       }
-      int copied = Math.min(size, bytes.length - length);
+      int head = Math.min(TaskSizes.SIZE_BYTES, added);
+      for (int i = 0; i < head; i++) {
+        bytes[length + i] = (byte) (size >> 24 - 8 * i);
+      }
       Platform.copyMemory(
           row.getBaseObject(),
           row.getBaseOffset(),
           bytes,
-          Platform.BYTE_ARRAY_OFFSET + length,
-          copied);
-      length += copied;
+          Platform.BYTE_ARRAY_OFFSET + length + head,
+          added - head);
+      length += added;
+      task.bytesLeft -= added;
     }
 
-    /** Compresses the rows. */
-    @Override
-    public void close() {
-      task.sampled(partition, bytes, length);
+    private BlockSample compress() {
+      return new BlockSample(length, task.owner.compressedBytes(bytes, length));
     }
   }
 
@@ -256,8 +259,9 @@ public final class BlockSizes {
       return plain >= TELLING_BYTES;
     }
 
-    double ratio() {
-      return (double) compressed / plain;
+    /** Compressed bytes for each byte of a longer block. */
+    double ratio(long endBytes) {
+      return (double) (compressed - endBytes) / plain;
     }
   }
 
@@ -265,17 +269,18 @@ public final class BlockSizes {
    * Compressed sizes as a linear function of serialized sizes, fitted by least squares. Large
    * partitions with a sample have their own ratio, because a frequent key compresses better.
    *
-   * @param overhead bytes of an empty block
+   * @param overhead bytes of each block
+   * @param endBytes compressed bytes of no rows
    * @param slope compressed bytes for each serialized byte
    * @param ratios compressed to serialized bytes of some partitions
    */
-  record SizeModel(double overhead, double slope, Map<Integer, Double> ratios) {
-    static SizeModel fit(Map<Integer, BlockSample> samples) {
+  record SizeModel(double overhead, double slope, Map<Integer, Double> ratios, long endBytes) {
+    static SizeModel fit(Map<Integer, BlockSample> samples, long endBytes) {
       Map<Integer, Double> ratios = new HashMap<>();
       samples.forEach(
           (partition, sample) -> {
             if (sample.isTelling()) {
-              ratios.put(partition, sample.ratio());
+              ratios.put(partition, sample.ratio(endBytes));
             }
           });
       List<BlockSample> all = new ArrayList<>(samples.values());
@@ -291,14 +296,14 @@ public final class BlockSizes {
       double overhead = compressed - slope * plain;
       // Samples of about the same size tell a ratio only.
       return spread > 0.01 * plain * plain * all.size() && slope > 0 && overhead >= 0
-          ? new SizeModel(overhead, slope, ratios)
-          : new SizeModel(0, compressed / plain, ratios);
+          ? new SizeModel(overhead, slope, ratios, endBytes)
+          : new SizeModel(endBytes, (compressed - endBytes) / plain, ratios, endBytes);
     }
 
     long size(int partition, long serialized) {
       Double ratio = ratios.get(partition);
       boolean own = ratio != null && serialized >= BlockSample.TELLING_BYTES;
-      return Math.round(own ? ratio * serialized : overhead + slope * serialized);
+      return Math.round(own ? endBytes + ratio * serialized : overhead + slope * serialized);
     }
   }
 }

@@ -97,13 +97,12 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
   void committing(int partition, long address, long end, int records) {
     long packed = end - address - (long) Long.BYTES * records;
     if (blockSizes.add(partition, packed, records)) {
-      try (RowSample sample = blockSizes.sample(partition)) {
-        for (long at = address; at < end && !sample.isFull(); ) {
-          int size = (int) Platform.getLong(null, at);
-          sampled.pointTo(null, at + Long.BYTES, size);
-          sample.add(sampled);
-          at += Long.BYTES + size;
-        }
+      RowSample sample = blockSizes.sample(partition);
+      for (long at = address; at < end && !sample.isFull(); ) {
+        int size = (int) Platform.getLong(null, at);
+        sampled.pointTo(null, at + Long.BYTES, size);
+        sample.add(sampled);
+        at += Long.BYTES + size;
       }
     }
   }

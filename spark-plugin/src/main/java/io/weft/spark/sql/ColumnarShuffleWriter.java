@@ -126,11 +126,10 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
       packer = new BatchRows(dependency.schema());
     }
     ChunkView chunk = ChunkView.of(dependency.schema(), address, bytes, "a new chunk");
-    try (RowSample sample = sizes.sample(partition)) {
-      var packed = packer.of(chunk.batch());
-      while (packed.hasNext() && !sample.isFull()) {
-        sample.add((UnsafeRow) packed.next());
-      }
+    RowSample sample = sizes.sample(partition);
+    var packed = packer.of(chunk.batch());
+    while (packed.hasNext() && !sample.isFull()) {
+      sample.add((UnsafeRow) packed.next());
     }
   }
 

@@ -130,10 +130,9 @@ class BlockSizesTest {
   private static void chunk(TaskSizes task, int partition, List<UnsafeRow> rows) {
     long bytes = rows.stream().mapToLong(UnsafeRow::getSizeInBytes).sum();
     if (task.add(partition, bytes, rows.size())) {
-      try (RowSample sample = task.sample(partition)) {
-        for (int i = 0; i < rows.size() && !sample.isFull(); i++) {
-          sample.add(rows.get(i));
-        }
+      RowSample sample = task.sample(partition);
+      for (int i = 0; i < rows.size() && !sample.isFull(); i++) {
+        sample.add(rows.get(i));
       }
     }
   }

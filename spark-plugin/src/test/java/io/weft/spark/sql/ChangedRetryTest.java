@@ -81,6 +81,11 @@ class ChangedRetryTest {
     for (int i = 0; i < RETRIES; i++) {
       int row = i * 7 % ROWS;
       Path other = write("other", "id", row, i % COLUMNS.size());
+      while (Files.size(other) != Files.size(table)) {
+        // Spark has planned to read a file of that size. Statistics may make it differ by a byte.
+        row = (row + 1) % ROWS;
+        other = write("other", "id", row, i % COLUMNS.size());
+      }
       if (!isNoticed(table, other)) {
         unnoticed.add("row " + row + ", column " + COLUMNS.get(i % COLUMNS.size())[0]);
       }
