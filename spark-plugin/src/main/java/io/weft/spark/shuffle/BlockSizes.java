@@ -31,8 +31,8 @@ import org.apache.spark.unsafe.Platform;
  * <p>Thread-safe: all tasks of an executor share it.
  */
 public final class BlockSizes {
-  /** Tasks of a shuffle that all take samples. After them, tasks number 16, 32, 64 and so on do. */
-  private static final int SAMPLING_TASKS = 8;
+  /** Tasks of a shuffle that all take samples. After them, tasks number 32, 64, 128 and so on do. */
+  private static final int SAMPLING_TASKS = 17;
 
   private final boolean real;
   private final CompressionCodec codec;

@@ -73,7 +73,7 @@ class BlockSizesTest {
     for (int p = 0; p < 10; p++) {
       blocks.add(rows(p, 500, 1000));
     }
-    for (int task = 0; task < 9; task++) {
+    for (int task = 0; task < 17; task++) {
       assertThat(reported(sizes, 5, blocks)).as("task " + task).isEqualTo(sparks(conf, blocks));
     }
     assertThat(sizes.open(5, 10).add(0, 100, 1)).as("a sample").isFalse();
