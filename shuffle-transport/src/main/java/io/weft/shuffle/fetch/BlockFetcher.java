@@ -197,10 +197,11 @@ final class BlockFetcher implements AutoCloseable {
   }
 
   private void count(CurrentChunk chunk) {
-    boolean newBlock = !chunk.request.equals(lastRequest) || chunk.partition != lastPartition;
+    boolean newOutput = !chunk.request.equals(lastRequest);
+    boolean newBlock = newOutput || chunk.partition != lastPartition;
     lastRequest = chunk.request;
     lastPartition = chunk.partition;
-    listener.remote(newBlock ? 1 : 0, chunk.length);
+    listener.remote(newOutput ? 1 : 0, newBlock ? 1 : 0, chunk.length);
     context.counters().add(REMOTE_BLOCKS, newBlock ? 1 : 0);
     context.counters().add(REMOTE_BYTES, chunk.length);
   }

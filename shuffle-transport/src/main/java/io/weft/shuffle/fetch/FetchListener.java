@@ -15,20 +15,24 @@ public interface FetchListener {
         public void sameHost(int blocks, long bytes) {}
 
         @Override
-        public void remote(int blocks, long bytes) {}
+        public void remote(int outputs, int blocks, long bytes) {}
 
         @Override
         public void waited(long nanos) {}
       };
 
-  /** Reports blocks of this executor, read in place. */
+  /** Reports blocks of a map output of this executor, read in place. */
   void local(int blocks, long bytes);
 
-  /** Reports blocks of another executor on this host, read in place. */
+  /** Reports blocks of a map output of another executor on this host, read in place. */
   void sameHost(int blocks, long bytes);
 
-  /** Reports blocks that came over the network. */
-  void remote(int blocks, long bytes);
+  /**
+   * Reports blocks that came over the network.
+   *
+   * @param outputs map outputs whose first block is among them
+   */
+  void remote(int outputs, int blocks, long bytes);
 
   /** Reports how long the reader waited because no chunk had arrived. */
   void waited(long nanos);

@@ -23,12 +23,20 @@ final class PeerQueue {
 
   private static final long ALIGNMENT = 64;
 
+  /**
+   * Bytes for each expected byte before the first answer: map statuses may have the sizes of
+   * compressed blocks. An answer frees the memory that it does not need.
+   */
+  private static final double FIRST_SCALE = 4;
+
   private final PeerAddress peer;
   private final List<BlockRequest> requests = new ArrayList<>();
   private final ArrayDeque<DeliveryState> incoming = new ArrayDeque<>();
   private int next;
   private int skippedChunks;
   private long neededBytes;
+  private long answeredBytes;
+  private long coveredBytes;
   private boolean waiting;
 
   PeerQueue(PeerAddress peer) {
@@ -68,10 +76,15 @@ final class PeerQueue {
     return new FetchPlan(this, batch, skippedChunks, OpenBlocks.MAX_CHUNKS, bytes, false);
   }
 
-  /** The expected bytes and an eighth more: estimates err, and every chunk is rounded up. */
-  private static long memoryFor(BlockRequest request) {
+  /**
+   * The expected bytes, corrected by earlier answers, and an eighth more: estimates err, and every
+   * chunk is rounded up.
+   */
+  private long memoryFor(BlockRequest request) {
     int blocks = request.endPartition() - request.startPartition();
-    return request.expectedBytes() + request.expectedBytes() / 8 + ALIGNMENT * blocks;
+    double scale = coveredBytes == 0 ? FIRST_SCALE : (double) answeredBytes / coveredBytes;
+    long bytes = (long) (request.expectedBytes() * scale);
+    return bytes + bytes / 8 + ALIGNMENT * blocks;
   }
 
   /** Records that a request was sent. */
@@ -84,6 +97,10 @@ final class PeerQueue {
     waiting = false;
     neededBytes = answer.neededBytes();
     int last = answer.ranges() - 1;
+    answeredBytes += answer.totalBytes();
+    for (int i = next; i < next + (answer.complete() ? last + 1 : last); i++) {
+      coveredBytes += requests.get(i).expectedBytes();
+    }
     if (answer.complete()) {
       next += answer.ranges();
       skippedChunks = 0;

@@ -62,6 +62,11 @@ public final class BatchScatter implements AutoCloseable {
     this.builders = new PartitionBuilders(layout, partitions, pool, output);
   }
 
+  /** Reports all chunks to a listener. Call it before the first append. */
+  public void listen(ChunkListener listener) {
+    builders.listen(listener);
+  }
+
   /**
    * Appends a batch's rows.
    *
@@ -229,6 +234,11 @@ public final class BatchScatter implements AutoCloseable {
     return rows;
   }
 
+  /** Bytes of the rows of all flushed batches in Spark's packed format. */
+  public long packedBytes() {
+    return builders.packedBytes();
+  }
+
   /** Batches written to the output so far. */
   public long batches() {
     return builders.batches();
@@ -251,6 +261,19 @@ public final class BatchScatter implements AutoCloseable {
       closed = true;
       pool.close();
     }
+  }
+
+  /** Observes the chunks of a scatter before they are committed. */
+  @FunctionalInterface
+  public interface ChunkListener {
+    /**
+     * A chunk was written.
+     *
+     * @param address of the chunk, readable during the call
+     * @param bytes of the chunk
+     * @param packedBytes bytes of its rows in Spark's packed format
+     */
+    void written(int partition, long address, long bytes, int rows, long packedBytes);
   }
 
   /**

@@ -101,6 +101,16 @@ final class BooleanBuilder extends ColumnBuilder {
   }
 
   @Override
+  long packedInRows(int partition, int owners) {
+    return 0;
+  }
+
+  @Override
+  int packedSlotBytes() {
+    return 1;
+  }
+
+  @Override
   void write(int partition, ChunkWriter out) {
     out.node(validity().nulls(partition), 0);
     validity().write(partition, rows(partition), out);

@@ -112,6 +112,26 @@ final class BytesBuilder extends ColumnBuilder {
   }
 
   @Override
+  long packedInRows(int partition, int owners) {
+    long bytes = 0;
+    int rows = rows(partition);
+    long at = offsets.address(partition);
+    int start = 0;
+    for (int row = 0; row < rows; row++) {
+      at += 4;
+      int end = Platform.getInt(null, at);
+      bytes += end - start + 7 & -8;
+      start = end;
+    }
+    return bytes;
+  }
+
+  /** Bytes of a value. */
+  int length(int partition, int row) {
+    return offsets.end(partition, row + 1) - offsets.end(partition, row);
+  }
+
+  @Override
   void write(int partition, ChunkWriter out) {
     int rows = rows(partition);
     out.node(validity().nulls(partition), extent(partition));

@@ -3,6 +3,7 @@ package io.weft.spark.columns;
 import io.weft.spark.columns.ChunkFormat.ChunkCursor;
 import io.weft.spark.columns.ChunkFormat.ChunkSource;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * The columns of a chunk with a single batch, read in place. It owns nothing: the caller keeps the
@@ -62,6 +63,11 @@ public final class ChunkView {
 
   public int columns() {
     return columns.length;
+  }
+
+  /** The columns as a batch. */
+  public ColumnarBatch batch() {
+    return new ColumnarBatch(columns.clone(), rows);
   }
 
   public BlockColumnVector column(int ordinal) {

@@ -4,6 +4,7 @@ import io.weft.spark.columns.BuilderContext.Validity;
 import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import io.weft.spark.compat.OnHeapArrays;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
@@ -106,6 +107,38 @@ abstract class ColumnBuilder {
   /** Bytes of the buffers of this node and its children in a chunk. */
   long measure(int partition) {
     return validity.measure(partition, rows[partition]);
+  }
+
+  /**
+   * Bytes of the values outside their words in packed rows or structs of Spark.
+   *
+   * @param owners rows or structs that are not null, at most the number of values
+   */
+  abstract long packedInRows(int partition, int owners);
+
+  /** Bytes of the values outside their slots in packed arrays of Spark. */
+  long packedInArrays(int partition) {
+    return packedInRows(partition, rows[partition]);
+  }
+
+  /** Bytes of a value's slot in a packed array of Spark. */
+  int packedSlotBytes() {
+    return Long.BYTES;
+  }
+
+  /** Whether a value is null. */
+  final boolean isNull(int partition, int row) {
+    return validity.nulls(partition) > 0 && !Bits.get(validity.address(partition), row);
+  }
+
+  /** Bytes of a packed row or struct without values outside their words. */
+  static long packedWords(int fields) {
+    return UnsafeRow.calculateBitSetWidthInBytes(fields) + 8L * fields;
+  }
+
+  /** Rounds bytes up to whole words, as Spark does in packed rows. */
+  static long packedBytes(long bytes) {
+    return bytes + 7 & -8L;
   }
 
   /** Writes this node and its children. */

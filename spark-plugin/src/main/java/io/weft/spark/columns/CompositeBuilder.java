@@ -103,6 +103,16 @@ abstract class CompositeBuilder extends ColumnBuilder {
   }
 
   @Override
+  long packedInRows(int partition, int owners) {
+    int present = rows(partition) - validity().nulls(partition);
+    long bytes = packedWords(children.length) * present;
+    for (ColumnBuilder child : children) {
+      bytes += child.packedInRows(partition, present);
+    }
+    return bytes;
+  }
+
+  @Override
   final void write(int partition, ChunkWriter out) {
     out.node(validity().nulls(partition), 0);
     validity().write(partition, rows(partition), out);

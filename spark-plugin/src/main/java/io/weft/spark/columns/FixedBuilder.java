@@ -163,6 +163,31 @@ final class FixedBuilder extends ColumnBuilder {
     return super.measure(partition) + ChunkFormat.align((long) width * rows(partition));
   }
 
+  /** Rows have room for a wide decimal even if it is null. */
+  @Override
+  long packedInRows(int partition, int owners) {
+    return form == StorageForm.DECIMAL128 ? (long) width * owners : 0;
+  }
+
+  /** Arrays have a word for a wide decimal of up to 64 bits, and two for others. */
+  @Override
+  long packedInArrays(int partition) {
+    long bytes = 0;
+    for (int row = 0; form == StorageForm.DECIMAL128 && row < rows(partition); row++) {
+      if (!isNull(partition, row)) {
+        long value = values.address(partition) + 16L * row;
+        long sign = Platform.getLong(null, value) >> 63;
+        bytes += Platform.getLong(null, value + 8) == sign ? 8 : 16;
+      }
+    }
+    return bytes;
+  }
+
+  @Override
+  int packedSlotBytes() {
+    return Math.min(width, Long.BYTES);
+  }
+
   @Override
   void write(int partition, ChunkWriter out) {
     int rows = rows(partition);

@@ -47,6 +47,17 @@ final class IntervalBuilder extends CompositeBuilder {
     append(source.getInterval(ordinal), partition);
   }
 
+  /** Rows have room for an interval even if it is null. */
+  @Override
+  long packedInRows(int partition, int owners) {
+    return 16L * owners;
+  }
+
+  @Override
+  long packedInArrays(int partition) {
+    return 16L * (rows(partition) - validity().nulls(partition));
+  }
+
   private void append(CalendarInterval value, int partition) {
     fields[0] = value.months;
     fields[1] = value.days;

@@ -10,6 +10,11 @@ final class ListBuilder extends RepeatedBuilder {
   }
 
   @Override
+  long packedHead() {
+    return 0;
+  }
+
+  @Override
   void appendElements(ColumnVector vector, int row, int partition) {
     child(0).appendAll(vector.getArray(row), partition);
   }

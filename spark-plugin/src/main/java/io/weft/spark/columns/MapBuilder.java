@@ -10,6 +10,12 @@ final class MapBuilder extends RepeatedBuilder {
     super(layout, context);
   }
 
+  /** The size of the keys. */
+  @Override
+  long packedHead() {
+    return Long.BYTES;
+  }
+
   @Override
   void appendElements(ColumnVector vector, int row, int partition) {
     appendEntries(vector.getMap(row), partition);

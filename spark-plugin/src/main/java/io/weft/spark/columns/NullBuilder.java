@@ -33,6 +33,11 @@ final class NullBuilder extends ColumnBuilder {
   }
 
   @Override
+  long packedInRows(int partition, int owners) {
+    return 0;
+  }
+
+  @Override
   void write(int partition, ChunkWriter out) {
     out.node(rows(partition), 0);
   }

@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import io.weft.memory.Extent;
 import io.weft.shuffle.store.MapOutputWriter;
+import io.weft.spark.columns.BatchScatter.ChunkListener;
 import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -13,8 +14,10 @@ final class PartitionBuilders {
   private final int nodes;
   private final int[] rows;
   private final ChunkSink output;
+  private ChunkListener listener = (partition, address, bytes, rows, packedBytes) -> {};
   private final ChunkWriter writer = new ChunkWriter();
   private long batches;
+  private long packedBytes;
 
   PartitionBuilders(ColumnarSchema schema, int partitions, BufferPool pool, ChunkSink output) {
     BuilderContext context = new BuilderContext(pool, partitions);
@@ -25,6 +28,16 @@ final class PartitionBuilders {
     this.nodes = schema.nodes();
     this.rows = new int[partitions];
     this.output = output;
+  }
+
+  /** Reports all chunks to a listener. */
+  void listen(ChunkListener newListener) {
+    listener = newListener;
+  }
+
+  /** Bytes of the rows of all committed chunks in Spark's packed format. */
+  long packedBytes() {
+    return packedBytes;
   }
 
   /** Number of rows of a partition's batch. */
@@ -85,8 +98,11 @@ final class PartitionBuilders {
       boolean committed = false;
       try {
         write(partition, chunk.address(), bytes);
+        long packed = packed(partition);
+        listener.written(partition, chunk.address(), bytes, rows[partition], packed);
         output.commit(partition, chunk, bytes, rows[partition]);
         committed = true;
+        packedBytes += packed;
       } finally {
         if (!committed) {
           output.release(chunk);
@@ -95,6 +111,14 @@ final class PartitionBuilders {
       batches++;
     }
     clear(partition, release);
+    return bytes;
+  }
+
+  private long packed(int partition) {
+    long bytes = ColumnBuilder.packedWords(columns.length) * rows[partition];
+    for (ColumnBuilder column : columns) {
+      bytes += column.packedInRows(partition, rows[partition]);
+    }
     return bytes;
   }
 

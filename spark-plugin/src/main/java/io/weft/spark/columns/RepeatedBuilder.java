@@ -7,6 +7,7 @@ import org.apache.arrow.vector.ValueVector;
 import org.apache.arrow.vector.complex.ListVector;
 import org.apache.arrow.vector.complex.MapVector;
 import org.apache.arrow.vector.complex.StructVector;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -139,6 +140,28 @@ abstract class RepeatedBuilder extends ColumnBuilder {
   }
 
   @Override
+  final long packedInRows(int partition, int owners) {
+    long bytes = 0;
+    for (int row = 0; row < rows(partition); row++) {
+      if (!isNull(partition, row)) {
+        int elements = offsets.end(partition, row + 1) - offsets.end(partition, row);
+        bytes += packedHead();
+        for (ColumnBuilder child : children) {
+          bytes += UnsafeArrayData.calculateHeaderPortionInBytes((long) elements);
+          bytes += packedBytes((long) child.packedSlotBytes() * elements);
+        }
+      }
+    }
+    for (ColumnBuilder child : children) {
+      bytes += child.packedInArrays(partition);
+    }
+    return bytes;
+  }
+
+  /** Bytes of a packed value before its arrays. */
+  abstract long packedHead();
+
+  @Override
   final void write(int partition, ChunkWriter out) {
     int rows = rows(partition);
     out.node(validity().nulls(partition), offsets.end(partition, rows));
@@ -192,7 +215,6 @@ abstract class RepeatedBuilder extends ColumnBuilder {
      * @return false if the vector has no accessible element vectors
      */
     boolean locate(ColumnVector vector, Selection selection, byte[] nulls) {
-      writable = null;
       if (!find(vector)) {
         return false;
       }
@@ -229,13 +251,20 @@ abstract class RepeatedBuilder extends ColumnBuilder {
               - Platform.getInt(null, offsets + 4L * row);
     }
 
-    private int start(int row) {
+    /** First element of the value at a row; the vector must have been located. */
+    int start(int row) {
       return writable != null
           ? writable.getArrayOffset(row)
           : Platform.getInt(null, offsets + 4L * row);
     }
 
-    private boolean find(ColumnVector vector) {
+    /**
+     * Locates the element vectors.
+     *
+     * @return false if the vector has none that are accessible
+     */
+    boolean find(ColumnVector vector) {
+      writable = null;
       if (vector instanceof WritableColumnVector found) {
         writable = found;
         return take(vector);

@@ -16,4 +16,17 @@ final class VariantBuilder extends CompositeBuilder {
     ((BytesBuilder) child(1)).appendValue(value.getMetadata(), partition);
     endValue(partition);
   }
+
+  @Override
+  long packedInRows(int partition, int owners) {
+    BytesBuilder values = (BytesBuilder) child(0);
+    BytesBuilder metadata = (BytesBuilder) child(1);
+    long bytes = 0;
+    for (int row = 0; row < rows(partition); row++) {
+      if (!isNull(partition, row)) {
+        bytes += packedBytes(4L + values.length(partition, row) + metadata.length(partition, row));
+      }
+    }
+    return bytes;
+  }
 }

@@ -1,5 +1,6 @@
 package io.weft.spark.compat;
 
+import io.weft.spark.compat.PortableDependency.RowChecksumMode;
 import java.util.NoSuchElementException;
 import org.apache.spark.SparkConf;
 import org.apache.spark.package$;
@@ -14,12 +15,14 @@ public final class SparkFeatures {
   private SparkFeatures() {}
 
   /**
-   * Whether Spark compares checksums of rows to detect a repeated map task with other output.
-   * Always false on Spark 4.0.
+   * Returns what Spark does with checksums of rows to detect a repeated map task with other output.
+   * Spark 4.0 does nothing.
    */
-  public static boolean keepsRowChecksums(SQLConf conf) {
-    return isOn(conf, ROW_CHECKSUMS + "enabled")
-        || isOn(conf, ROW_CHECKSUMS + "enableFullRetryOnMismatch");
+  public static RowChecksumMode rowChecksums(SQLConf conf) {
+    return new RowChecksumMode(
+        isOn(conf, ROW_CHECKSUMS + "enabled"),
+        isOn(conf, ROW_CHECKSUMS + "enableFullRetryOnMismatch"),
+        isOn(conf, ROW_CHECKSUMS + "enableQueryLevelRollbackOnMismatch"));
   }
 
   /**

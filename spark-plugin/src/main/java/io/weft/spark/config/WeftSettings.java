@@ -50,9 +50,19 @@ public final class WeftSettings {
           "The route of SQL shuffles. rows copies packed rows and changes no plan. columns"
               + " replaces the exchange node wherever Weft supports all column types. auto"
               + " takes columns where the input arrives in batches of columns, and rows"
-              + " elsewhere. auto also takes rows where Spark's row checksums are on"
-              + " (spark.sql.shuffle.orderIndependentChecksum.*, the default of Spark 4.2),"
-              + " because only the rows route keeps them.");
+              + " elsewhere.");
+
+  /** The sizes of blocks that Spark is told. */
+  public static final Setting<ReportedSizes> REPORTED_SIZES =
+      new Setting<>(
+          PREFIX + "reportedSizes",
+          SettingTypes.choice(ReportedSizes.class),
+          ReportedSizes.SPARK,
+          APPLICATION,
+          "The block sizes of SQL shuffles that Weft reports to Spark. spark: the estimated sizes"
+              + " of Spark's own blocks, compressed with spark.io.compression.codec, so that"
+              + " adaptive execution joins, coalesces and splits as without Weft. real: the bytes"
+              + " that Weft's blocks occupy, which are larger, so that partitions are smaller.");
 
   /** Whether Weft carries RDD shuffles of any serializer. */
   public static final Setting<Boolean> RDD_STREAMS =
@@ -406,6 +416,7 @@ public final class WeftSettings {
       List.of(
           ENABLED,
           ROUTE,
+          REPORTED_SIZES,
           RDD_STREAMS,
           FALLBACK_FAILURES,
           TRANSPORT,

@@ -5,6 +5,7 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.columns.ExactScatter;
 import io.weft.spark.compat.PortableDependency;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.shuffle.BlockSizes;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.MapWriter;
 import io.weft.spark.shuffle.ShuffleBlocks;
@@ -40,7 +41,8 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
         spec.ranks(),
         spec.schema().size(),
         new ShuffleWriteProcessor(),
-        InternalRow.class);
+        InternalRow.class,
+        RowChecksumMode.NONE);
     this.spec = spec;
     this.written = written;
   }
@@ -63,7 +65,8 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
       long mapId,
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
-      ExecutorExchange exchange) {
+      ExecutorExchange exchange,
+      BlockSizes sizes) {
     String obstacle = spec.onGpus() == null ? "" : ExecutorGpu.current().exchangeObstacle();
     return spec.onGpus() == null || !obstacle.isEmpty()
         ? new FeedWriter<>(this, mapId, context, metrics, exchange, written, obstacle)

@@ -144,7 +144,7 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
      */
     FeedShard load(ShuffleBlocks blocks, Set<Integer> writers) {
       check.wroteTo(rank, writers);
-      ChunkReader reader = exchange.read(requests(blocks), new FetchMetrics(metrics));
+      ChunkReader reader = exchange.read(requests(blocks), new FetchMetrics(metrics, false));
       FeedShard shard = new FeedShard(feed, spec, plan, rank, reader, exchange.arena());
       context.addTaskCompletionListener(
           (TaskCompletionListener)

@@ -15,12 +15,15 @@ public interface ExchangeDependency {
   /**
    * Creates the writer of one map task. The writer publishes under (shuffle id, {@code mapId}) and
    * frees its output if it is stopped without success.
+   *
+   * @param sizes estimates the block sizes that Spark is told
    */
   <K, V> ShuffleWriter<K, V> newWriter(
       long mapId,
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
-      ExecutorExchange exchange);
+      ExecutorExchange exchange,
+      BlockSizes sizes);
 
   /**
    * Creates the reader of one reduce task.

@@ -26,8 +26,8 @@ import scala.reflect.ClassTag;
  * save most of its time for small records:
  *
  * <ul>
- *   <li>Numbers, booleans, short strings and byte arrays, and rows of SQL are a tag and their
- *       plain bytes. All other objects are written as usual.
+ *   <li>Numbers, booleans, short strings and byte arrays, and rows of SQL are a tag and their plain
+ *       bytes. All other objects are written as usual.
  *   <li>Spark's stream forgets all classes after each 100 objects, so that objects stay
  *       collectable, and then describes classes again. This one also waits for a number of bytes.
  * </ul>

@@ -82,7 +82,7 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
   /** The location is this executor, also with an external shuffle service, which has no blocks. */
   private MapStatus status() {
     return MapStatuses.create(
-        SparkEnv.get().blockManager().blockManagerId(), partitionBytes(), key.mapId(), checksum());
+        SparkEnv.get().blockManager().blockManagerId(), reportedBytes(), key.mapId(), checksum());
   }
 
   /** Frees the output unless it was published. */
@@ -96,6 +96,11 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
 
   @Override
   public final long[] getPartitionLengths() {
+    return partitionBytes();
+  }
+
+  /** Sizes of the blocks that Spark is told; 0 exactly for empty blocks. */
+  protected long[] reportedBytes() {
     return partitionBytes();
   }
 

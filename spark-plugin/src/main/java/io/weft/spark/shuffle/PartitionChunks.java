@@ -29,8 +29,9 @@ final class PartitionChunks {
   private final TaskContext context;
   private final long[] lastBytes;
   private final long maxChunk;
+  private final CommitListener listener;
   private final int partitions;
-  private final ChunkHeader header;
+  private final int headerBytes;
 
   private final long[] ends;
   private final int[] records;
@@ -43,7 +44,8 @@ final class PartitionChunks {
    *
    * @param lastBytes bytes by partition of the shuffle's previous map output, or null
    * @param maxChunk maximum bytes of a chunk, unless one record needs more
-   * @param header of each chunk
+   * @param headerBytes room before the first record of each chunk
+   * @param listener observes the chunks
    */
   PartitionChunks(
       MapOutputWriter output,
@@ -51,13 +53,15 @@ final class PartitionChunks {
       int partitions,
       long[] lastBytes,
       long maxChunk,
-      ChunkHeader header) {
+      int headerBytes,
+      CommitListener listener) {
     this.output = output;
     this.context = context;
     this.partitions = partitions;
     this.lastBytes = lastBytes;
     this.maxChunk = maxChunk;
-    this.header = header;
+    this.headerBytes = headerBytes;
+    this.listener = listener;
     this.ends = new long[2 * partitions];
     this.records = new int[partitions];
     this.nextBytes = new long[partitions];
@@ -90,7 +94,7 @@ final class PartitionChunks {
 
   /** Maximum bytes of a piece of a record. A longer one would need a longer chunk. */
   long maxPiece() {
-    return maxChunk - header.bytes();
+    return maxChunk - headerBytes;
   }
 
   /**
@@ -139,7 +143,7 @@ final class PartitionChunks {
   private void commitWrittenChunks() {
     for (int partition = 0; partition < partitions; partition++) {
       Extent chunk = chunks[partition];
-      if (chunk != null && ends[2 * partition] > chunk.address() + header.bytes()) {
+      if (chunk != null && ends[2 * partition] > chunk.address() + headerBytes) {
         commit(partition);
       }
     }
@@ -165,10 +169,10 @@ final class PartitionChunks {
     while (committed && output.isAtShare()) {
       committed = commitLargest();
     }
-    long least = header.bytes() + bytes;
+    long least = headerBytes + bytes;
     Extent chunk = allocate(least, Math.max(least, nextBytes(partition)));
     chunks[partition] = chunk;
-    long begin = chunk.address() + header.bytes();
+    long begin = chunk.address() + headerBytes;
     ends[2 * partition] = begin;
     ends[2 * partition + LIMIT] = chunk.address() + chunk.length();
     nextBytes[partition] = Math.min(2 * chunk.length(), maxChunk);
@@ -221,8 +225,9 @@ final class PartitionChunks {
   private void commit(int partition) {
     Extent chunk = chunks[partition];
     if (chunk != null) {
-      header.write(partition, chunk.address());
-      output.commit(partition, chunk, ends[2 * partition] - chunk.address(), records[partition]);
+      long end = ends[2 * partition];
+      listener.committing(partition, chunk.address(), end, records[partition]);
+      output.commit(partition, chunk, end - chunk.address(), records[partition]);
       chunks[partition] = null;
       ends[2 * partition] = 0;
       ends[2 * partition + LIMIT] = 0;
@@ -230,25 +235,11 @@ final class PartitionChunks {
     }
   }
 
-  /** Bytes that a route puts before the records of a chunk. For one task thread. */
-  interface ChunkHeader {
-    /** No header. */
-    ChunkHeader NONE =
-        new ChunkHeader() {
-          @Override
-          public int bytes() {
-            return 0;
-          }
-
-          @Override
-          public void write(int partition, long address) {}
-        };
-
-    /** The length of the header. */
-    int bytes();
-
-    /** Writes the header when the chunk is committed. */
-    void write(int partition, long address);
+  /** Observes chunks before they are committed, and writes what precedes their records. */
+  @FunctionalInterface
+  interface CommitListener {
+    /** A chunk is complete. Its header and records are there during the call. */
+    void committing(int partition, long address, long end, int records);
   }
 
   /**

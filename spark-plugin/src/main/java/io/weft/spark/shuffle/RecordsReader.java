@@ -31,23 +31,26 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
   private final TaskContext context;
   private final ShuffleReadMetricsReporter metrics;
   private final ExecutorExchange exchange;
+  private final boolean inBatches;
 
   RecordsReader(
       ShuffleBlocks blocks,
       RecordFormat<K, C> format,
       TaskContext context,
       ShuffleReadMetricsReporter metrics,
-      ExecutorExchange exchange) {
+      ExecutorExchange exchange,
+      boolean inBatches) {
     this.blocks = blocks;
     this.format = format;
     this.context = context;
     this.metrics = metrics;
     this.exchange = exchange;
+    this.inBatches = inBatches;
   }
 
   @Override
   public Iterator<Product2<K, C>> read() {
-    ChunkReader chunks = exchange.read(blocks.requests(), new FetchMetrics(metrics));
+    ChunkReader chunks = exchange.read(blocks.requests(), new FetchMetrics(metrics, inBatches));
     RecordsIterator<K, C> records = new RecordsIterator<>(chunks, blocks, format, context, metrics);
     context.addTaskCompletionListener(
         (TaskCompletionListener)

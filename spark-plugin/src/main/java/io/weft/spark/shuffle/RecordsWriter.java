@@ -2,7 +2,6 @@ package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
-import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.ShuffleDependency;
@@ -48,7 +47,8 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
             partitions,
             sizes.last(key().shuffleId()),
             sizes.max(partitions),
-            header());
+            headerBytes(),
+            this::committing);
     long count = append(records, chunks);
     chunks.finish();
     publish(chunks, count);
@@ -57,10 +57,13 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
   /** Writes all records and returns their number. */
   abstract long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException;
 
-  /** The header of each chunk; none by default. */
-  ChunkHeader header() {
-    return ChunkHeader.NONE;
+  /** The room that a chunk keeps before its first record, for {@link #committing}. */
+  int headerBytes() {
+    return 0;
   }
+
+  /** Called before a chunk is committed, while its records are readable. */
+  void committing(int partition, long address, long end, int records) {}
 
   /** Called after the output is published. */
   void published() {}

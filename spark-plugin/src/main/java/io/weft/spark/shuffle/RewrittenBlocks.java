@@ -154,8 +154,7 @@ final class RewrittenBlocks {
 
   private static void copyStreams(
       ChunkReader chunks, StreamOpener opener, SerializationStream out) {
-    StreamedRecords<Object, Object> records =
-        new StreamedRecords<>(chunks, opener, NO_TASK);
+    StreamedRecords<Object, Object> records = new StreamedRecords<>(chunks, opener, NO_TASK);
     while (records.hasNext()) {
       write(records.next(), out);
     }

@@ -4,6 +4,8 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowChecksums;
 import io.weft.spark.compat.RowSerializer;
+import io.weft.spark.shuffle.BlockSizes.RowSample;
+import io.weft.spark.shuffle.BlockSizes.TaskSizes;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.Partitioner;
@@ -24,6 +26,8 @@ import scala.collection.Iterator;
 final class RowsWriter<K, V> extends RecordsWriter<K, V> {
   private final ShuffleDependency<?, ?, ?> dependency;
   private final RowChecksums checksums;
+  private final TaskSizes blockSizes;
+  private final UnsafeRow sampled;
   private long rowBytes;
 
   RowsWriter(
@@ -32,10 +36,13 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
       ExecutorExchange exchange,
-      ChunkSizes sizes) {
+      ChunkSizes sizes,
+      BlockSizes blockSizes) {
     super(dependency, key, context, metrics, exchange, sizes);
     this.dependency = dependency;
     this.checksums = RowChecksums.of(dependency);
+    this.blockSizes = blockSizes.open(key.shuffleId(), dependency.partitioner().numPartitions());
+    this.sampled = new UnsafeRow(RowSerializer.of(dependency.serializer()).fields());
   }
 
   @Override
@@ -83,6 +90,25 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
     Platform.putLong(null, at, size);
     Platform.copyMemory(row.getBaseObject(), row.getBaseOffset(), null, at + Long.BYTES, size);
     chunks.wrote(partition, at + Long.BYTES + size);
+  }
+
+  @Override
+  void committing(int partition, long address, long end, int records) {
+    long packed = end - address - (long) Long.BYTES * records;
+    if (blockSizes.add(partition, packed, records)) {
+      RowSample sample = blockSizes.sample(partition);
+      for (long at = address; at < end && !sample.isFull(); ) {
+        int size = (int) Platform.getLong(null, at);
+        sampled.pointTo(null, at + Long.BYTES, size);
+        sample.add(sampled);
+        at += Long.BYTES + size;
+      }
+    }
+  }
+
+  @Override
+  protected long[] reportedBytes() {
+    return blockSizes.reported(partitionBytes());
   }
 
   @Override

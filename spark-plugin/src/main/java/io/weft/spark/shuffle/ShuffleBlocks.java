@@ -173,16 +173,23 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
     private static final long NANOS_PER_MILLI = 1_000_000;
 
     private final ShuffleReadMetricsReporter reporter;
+    private final boolean inBatches;
     private long unreportedNanos;
 
-    /** Creates a listener for one task's metrics. */
-    public FetchMetrics(ShuffleReadMetricsReporter reporter) {
+    /**
+     * Creates a listener for one task's metrics.
+     *
+     * @param inBatches whether the blocks of a map output count as one, as where Spark fetches
+     *     adjacent blocks together
+     */
+    public FetchMetrics(ShuffleReadMetricsReporter reporter, boolean inBatches) {
       this.reporter = reporter;
+      this.inBatches = inBatches;
     }
 
     @Override
     public void local(int blocks, long bytes) {
-      reporter.incLocalBlocksFetched(blocks);
+      reporter.incLocalBlocksFetched(inBatches ? Math.min(1, blocks) : blocks);
       reporter.incLocalBytesRead(bytes);
     }
 
@@ -192,8 +199,8 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
     }
 
     @Override
-    public void remote(int blocks, long bytes) {
-      reporter.incRemoteBlocksFetched(blocks);
+    public void remote(int outputs, int blocks, long bytes) {
+      reporter.incRemoteBlocksFetched(inBatches ? outputs : blocks);
       reporter.incRemoteBytesRead(bytes);
     }
 

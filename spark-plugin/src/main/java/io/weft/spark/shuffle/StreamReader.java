@@ -68,7 +68,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
 
   @Override
   public Iterator<Product2<K, C>> read() {
-    ChunkReader chunks = exchange.read(blocks.requests(), new FetchMetrics(metrics));
+    ChunkReader chunks = exchange.read(blocks.requests(), new FetchMetrics(metrics, false));
     StreamOpener opener = StreamOpener.of(dependency.serializer(), SparkEnv.get().conf());
     StreamedRecords<K, Object> records =
         new StreamedRecords<>(chunks, opener, new TaskReport(context, blocks, metrics));
@@ -119,11 +119,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       Option<Aggregator<K, V, C>> aggregator, Iterator<Product2<K, V>> records) {
     ExternalSorter<K, V, C> sorter =
         ExternalSorters.create(
-            context,
-            aggregator,
-            Option.empty(),
-            dependency.keyOrdering(),
-            dependency.serializer());
+            context, aggregator, Option.empty(), dependency.keyOrdering(), dependency.serializer());
     return sorter.insertAllAndUpdateMetrics(records);
   }
 
@@ -174,8 +170,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
     }
 
     @Override
-    public Exception failure(
-        BlockRequest request, int partition, String message, Throwable cause) {
+    public Exception failure(BlockRequest request, int partition, String message, Throwable cause) {
       return blocks.failure(request, partition, message, cause);
     }
   }
@@ -265,8 +260,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
 
     private void endStream() {
       if (stream != null && recordsOfStream != expectedRecords) {
-        throw corrupt(
-            recordsOfStream + " records where the writer counted " + expectedRecords);
+        throw corrupt(recordsOfStream + " records where the writer counted " + expectedRecords);
       }
       stream = null;
       report.read(recordsOfStream);

@@ -5,7 +5,6 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.ExternalSorters;
 import io.weft.spark.shuffle.JavaStream.CountedOutput;
-import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import java.io.IOException;
 import org.apache.spark.Aggregator;
@@ -84,18 +83,13 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   }
 
   @Override
-  ChunkHeader header() {
-    return new ChunkHeader() {
-      @Override
-      public int bytes() {
-        return HEADER_BYTES;
-      }
+  int headerBytes() {
+    return HEADER_BYTES;
+  }
 
-      @Override
-      public void write(int partition, long address) {
-        Memory.putByte(address, unfinished[partition] ? MORE : LAST);
-      }
-    };
+  @Override
+  void committing(int partition, long address, long end, int records) {
+    Memory.putByte(address, unfinished[partition] ? MORE : LAST);
   }
 
   @Override

@@ -45,6 +45,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final SparkConf conf;
   private final Eligibility eligibility;
   private final ChunkSizes sizes;
+  private final BlockSizes blockSizes;
   private final WeftBlockResolver resolver;
   private final ShuffleFailures failures;
   private final Fallbacks fallbacks =
@@ -61,6 +62,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
+    this.blockSizes = new BlockSizes(conf);
     this.resolver = new WeftBlockResolver(conf, super.shuffleBlockResolver());
   }
 
@@ -126,12 +128,12 @@ public final class WeftShuffleManager extends SortShuffleManager {
     dependency.setShuffleMergeAllowed(false);
     resolver.learn(dependency);
     if (dependency instanceof ExchangeDependency exchanged) {
-      return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange());
+      return exchanged.newWriter(mapId, context, metrics, WeftExecutor.exchange(), blockSizes);
     }
     BlockKey key = new BlockKey(handle.shuffleId(), mapId);
     ExecutorExchange exchange = WeftExecutor.exchange();
     return switch (RecordRoute.of(dependency, conf)) {
-      case ROWS -> new RowsWriter<>(dependency, key, context, metrics, exchange, sizes);
+      case ROWS -> new RowsWriter<>(dependency, key, context, metrics, exchange, sizes, blockSizes);
       case KRYO -> new KryoWriter<>(dependency, key, context, metrics, exchange, sizes);
       case STREAMS -> new StreamWriter<>(dependency, key, context, metrics, exchange, sizes);
     };
@@ -167,14 +169,15 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
     ExecutorExchange exchange = WeftExecutor.exchange();
     Serializer serializer = dependency.serializer();
+    boolean inBatches = canUseBatchFetch(range.startPartition(), range.endPartition(), context);
     return switch (RecordRoute.of(dependency, conf)) {
       case ROWS -> {
         PackedRows<K, C> rows = new PackedRows<>(RowSerializer.of(serializer).fields());
-        yield new RecordsReader<>(blocks, rows, context, metrics, exchange);
+        yield new RecordsReader<>(blocks, rows, context, metrics, exchange, inBatches);
       }
       case KRYO -> {
         KryoRecords<K, C> records = new KryoRecords<>(serializer);
-        yield new RecordsReader<>(blocks, records, context, metrics, exchange);
+        yield new RecordsReader<>(blocks, records, context, metrics, exchange, inBatches);
       }
       case STREAMS -> new StreamReader<>(dependency, blocks, context, metrics, exchange);
     };
@@ -192,6 +195,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   @Override
   public boolean unregisterShuffle(int shuffleId) {
     sizes.forget(shuffleId);
+    blockSizes.forget(shuffleId);
     resolver.forget(shuffleId);
     WeftExecutor.current().ifPresent(exchange -> exchange.removeShuffle(shuffleId));
     LentFolders.release(shuffleId);

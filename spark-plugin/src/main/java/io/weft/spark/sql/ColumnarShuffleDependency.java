@@ -3,6 +3,7 @@ package io.weft.spark.sql;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.spark.compat.PortableDependency;
 import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.shuffle.BlockSizes;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import io.weft.spark.sql.DeviceRoute.TaskDevice;
@@ -42,6 +43,7 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
    * @param exchangeMetrics metrics that the tasks update
    * @param onDevices whether blocks stay on GPUs if executors have them; only with {@code
    *     partitionIds}
+   * @param rowChecksums what Spark does with the checksums of rows; none with {@code onDevices}
    */
   ColumnarShuffleDependency(
       RDD<? extends Product2<Object, ColumnarBatch>> records,
@@ -50,8 +52,9 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
       StructType schema,
       ShuffleWriteProcessor processor,
       ExchangeMetrics exchangeMetrics,
-      boolean onDevices) {
-    super(records, partitions, schema.size(), processor, ColumnarBatch.class);
+      boolean onDevices,
+      RowChecksumMode rowChecksums) {
+    super(records, partitions, schema.size(), processor, ColumnarBatch.class, rowChecksums);
     this.schema = schema;
     this.partitionIds = partitionIds;
     this.exchangeMetrics = exchangeMetrics;
@@ -77,11 +80,12 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
       long mapId,
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
-      ExecutorExchange exchange) {
+      ExecutorExchange exchange,
+      BlockSizes sizes) {
     Optional<DeviceExchange> device = onDevices ? TaskDevice.find() : Optional.empty();
     return device.isPresent()
         ? new DeviceShuffleWriter<>(this, mapId, context, metrics, exchange, device.get())
-        : new ColumnarShuffleWriter<>(this, mapId, context, metrics, exchange);
+        : new ColumnarShuffleWriter<>(this, mapId, context, metrics, exchange, sizes);
   }
 
   @Override

@@ -2,9 +2,15 @@ package io.weft.spark.sql;
 
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.columns.BatchChecksum;
 import io.weft.spark.columns.BatchPartitioner;
+import io.weft.spark.columns.BatchRows;
 import io.weft.spark.columns.BatchScatter;
+import io.weft.spark.columns.ChunkView;
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.shuffle.BlockSizes;
+import io.weft.spark.shuffle.BlockSizes.RowSample;
+import io.weft.spark.shuffle.BlockSizes.TaskSizes;
 import io.weft.spark.shuffle.MapWriter;
 import java.io.IOException;
 import org.apache.spark.SparkConf;
@@ -28,7 +34,12 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
   private final TaskContext context;
   private final ShuffleWriteMetricsReporter metrics;
   private final BatchScatter scatter;
-  private long rowBytes;
+
+  /** Null if Spark compares no checksums. */
+  private final BatchChecksum checksum;
+
+  private final TaskSizes sizes;
+  private BatchRows packer;
   private long writeNanos;
 
   /** Opens the map output of one task attempt. */
@@ -37,7 +48,8 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
       long mapId,
       TaskContext context,
       ShuffleWriteMetricsReporter metrics,
-      ExecutorExchange exchange) {
+      ExecutorExchange exchange,
+      BlockSizes sizes) {
     super(
         new BlockKey(dependency.shuffleId(), mapId), dependency.numPartitions(), context, exchange);
     this.dependency = dependency;
@@ -51,6 +63,9 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
             output(),
             WeftSettings.BATCH_ROWS.get(conf),
             WeftSettings.BATCH_SIZE.get(conf));
+    this.checksum = dependency.hasRowChecksums() ? new BatchChecksum(dependency.schema()) : null;
+    this.sizes = sizes.open(dependency.shuffleId(), dependency.numPartitions());
+    scatter.listen(this::written);
     freeAtEnd(scatter::close);
   }
 
@@ -72,7 +87,6 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
 
   private void writeBatches(Iterator<Product2<K, V>> records, BatchPartitioner partitioner)
       throws IOException {
-    RowBytes sizes = new RowBytes(dependency.schema());
     int[] ids = new int[0];
     while (records.hasNext()) {
       ColumnarBatch batch = (ColumnarBatch) records.next()._2();
@@ -83,7 +97,9 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
       }
       partitioner.partitionIds(batch, ids);
       scatter.append(batch, ids);
-      rowBytes += sizes.of(batch);
+      if (checksum != null) {
+        checksum.add(batch, ids);
+      }
       writeNanos += System.nanoTime() - start;
     }
   }
@@ -92,16 +108,45 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
     while (records.hasNext()) {
       Product2<K, V> record = records.next();
       UnsafeRow row = (UnsafeRow) record._2();
-      scatter.append(row, (Integer) record._1());
-      rowBytes += row.getSizeInBytes();
+      int partition = (Integer) record._1();
+      scatter.append(row, partition);
+      if (checksum != null) {
+        checksum.add(row, partition);
+      }
     }
+  }
+
+  /** Notes the size of a chunk in Spark's format, and converts some of its rows if necessary. */
+  private void written(int partition, long address, long bytes, int rows, long packedBytes) {
+    if (!sizes.add(partition, packedBytes, rows)) {
+      return;
+    }
+    if (packer == null) {
+      packer = new BatchRows(dependency.schema());
+    }
+    ChunkView chunk = ChunkView.of(dependency.schema(), address, bytes, "a new chunk");
+    RowSample sample = sizes.sample(partition);
+    var packed = packer.of(chunk.batch());
+    while (packed.hasNext() && !sample.isFull()) {
+      sample.add((UnsafeRow) packed.next());
+    }
+  }
+
+  @Override
+  protected long[] reportedBytes() {
+    return sizes.reported(partitionBytes());
+  }
+
+  @Override
+  protected long checksum() {
+    return checksum == null ? 0 : checksum.value();
   }
 
   private void report() {
     metrics.incRecordsWritten(scatter.rows());
     metrics.incBytesWritten(writtenBytes());
     metrics.incWriteTime(writeNanos);
-    dependency.exchangeMetrics().dataSize().add(rowBytes);
+    dependency.exchangeMetrics().dataSize().add(scatter.packedBytes());
     dependency.exchangeMetrics().batchesWritten().add(scatter.batches());
   }
 }

@@ -1,6 +1,8 @@
 package io.weft.spark.sql;
 
 import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.compat.PortableDependency.RowChecksumMode;
+import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.sql.PartitionIds.HashIds;
 import io.weft.spark.sql.PartitionIds.RangeIds;
 import io.weft.spark.sql.PartitionIds.RoundRobinIds;
@@ -82,6 +84,7 @@ record DependencyBuilder(
 
   private ColumnarShuffleDependency dependency(
       RDD<Product2<Object, ColumnarBatch>> records, int partitions, PartitionIds ids) {
+    boolean there = onDevices && ids != null;
     return new ColumnarShuffleDependency(
         records,
         partitions,
@@ -89,7 +92,8 @@ record DependencyBuilder(
         child.schema(),
         ShuffleExchangeExec$.MODULE$.createShuffleWriteProcessor(metrics),
         ExchangeMetrics.of(metrics),
-        onDevices && ids != null);
+        there,
+        there ? RowChecksumMode.NONE : SparkFeatures.rowChecksums(SQLConf.get()));
   }
 
   /** Returns why batches are converted to rows before partitioning; empty if they are not. */

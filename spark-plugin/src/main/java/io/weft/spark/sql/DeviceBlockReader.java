@@ -107,7 +107,7 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     if (table.isLocal()) {
       counted.local(table.tables(), table.bytes());
     } else {
-      counted.remote(table.tables(), table.bytes());
+      counted.remote(table.tables(), table.tables(), table.bytes());
     }
     if (table.isOnDevice()) {
       counted.deviceBatch(rows);

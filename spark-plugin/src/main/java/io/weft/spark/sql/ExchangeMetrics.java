@@ -125,7 +125,7 @@ record ExchangeMetrics(
 
     BatchReadMetrics(ShuffleReadMetricsReporter sparks, ExchangeMetrics ours) {
       this.sparks = sparks;
-      this.fetches = new FetchMetrics(sparks);
+      this.fetches = new FetchMetrics(sparks, false);
       this.ours = ours;
     }
 
@@ -144,8 +144,8 @@ record ExchangeMetrics(
     }
 
     @Override
-    public void remote(int blocks, long bytes) {
-      fetches.remote(blocks, bytes);
+    public void remote(int outputs, int blocks, long bytes) {
+      fetches.remote(outputs, blocks, bytes);
     }
 
     @Override

@@ -58,8 +58,10 @@ final class RoutePolicy {
    * faster.
    */
   private static RouteChoice measured(ShuffleExchangeExec exchange) {
-    if (SparkFeatures.keepsRowChecksums(exchange.conf())) {
-      return RouteChoice.refused("row checksums are on (" + SparkFeatures.ROW_CHECKSUMS + "*)");
+    if (DeviceRoute.isGiven(exchange.child())
+        && SparkFeatures.rowChecksums(exchange.conf()).isComputed()) {
+      return RouteChoice.refused(
+          "its input is on GPUs and row checksums are on (" + SparkFeatures.ROW_CHECKSUMS + "*)");
     }
     return DependencyBuilder.rowsObstacle(exchange.outputPartitioning(), exchange.conf())
         .map(RouteChoice::refused)

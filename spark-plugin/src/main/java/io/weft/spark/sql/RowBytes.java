@@ -3,53 +3,18 @@ package io.weft.spark.sql;
 import io.weft.shuffle.device.ColumnKind;
 import io.weft.shuffle.device.TableColumn;
 import io.weft.shuffle.device.TableLayout;
-import java.util.Arrays;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * Computes the bytes of batches in Spark's row format. Adaptive execution uses this size for
- * broadcasts, so it decides the same on both routes. Exact if all columns have a fixed width, else
- * estimated from sampled rows of each batch. For one task thread.
+ * Estimates the bytes of tables on GPUs in Spark's row format. Adaptive execution uses this size
+ * for broadcasts. Stateless.
  */
 final class RowBytes {
-  /** Sampled rows per batch: enough for a mean, and few enough to be cheap. */
-  private static final int SAMPLES = 32;
-
-  private final StructType schema;
-  private final boolean fixedWidth;
-  private UnsafeProjection projection;
-
-  RowBytes(StructType schema) {
-    this.schema = schema;
-    this.fixedWidth =
-        Arrays.stream(schema.fields()).allMatch(field -> UnsafeRow.isFixedLength(field.dataType()));
-  }
-
-  /** Returns the bytes of all rows of a batch. */
-  long of(ColumnarBatch batch) {
-    int rows = batch.numRows();
-    if (rows == 0) {
-      return 0;
-    }
-    if (fixedWidth) {
-      int words = UnsafeRow.calculateBitSetWidthInBytes(schema.size()) + 8 * schema.size();
-      return (long) rows * words;
-    }
-    int step = Math.max(1, rows / SAMPLES);
-    long bytes = 0;
-    int samples = 0;
-    for (int row = 0; row < rows; row += step) {
-      bytes += rowProjection().apply(batch.getRow(row)).getSizeInBytes();
-      samples++;
-    }
-    return Math.round((double) bytes / samples * rows);
-  }
+  private RowBytes() {}
 
   /**
    * Estimates the bytes of all rows of a table on a GPU without reading it. A string counts half a
@@ -81,12 +46,5 @@ final class RowBytes {
             ? 0
             : UnsafeArrayData.calculateHeaderPortionInBytes(column.tensor().elements());
     return head + (column.width() + 7 & -8L);
-  }
-
-  private UnsafeProjection rowProjection() {
-    if (projection == null) {
-      projection = UnsafeProjection.create(schema);
-    }
-    return projection;
   }
 }

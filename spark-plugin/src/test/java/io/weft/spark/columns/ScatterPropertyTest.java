@@ -11,6 +11,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -61,10 +62,20 @@ class ScatterPropertyTest {
       assertThat(chunks.openChunks()).isZero();
       assertThat(scatter.rows()).isEqualTo(expected.stream().mapToInt(List::size).sum());
       assertThat(scatter.batches()).isEqualTo(chunks.all().size());
+      assertThat(scatter.packedBytes()).isEqualTo(packedBytes(schema, expected));
       for (int partition = 0; partition < partitions; partition++) {
         assertThat(read(schema, chunks, partition, targetRows)).isEqualTo(expected.get(partition));
       }
     }
+  }
+
+  /** The size that adaptive execution gets with Spark's own shuffle. */
+  private static long packedBytes(StructType schema, List<List<UnsafeRow>> rows) {
+    UnsafeProjection projection = UnsafeProjection.create(schema);
+    return rows.stream()
+        .flatMap(List::stream)
+        .mapToLong(row -> projection.apply(row).getSizeInBytes())
+        .sum();
   }
 
   private static List<List<UnsafeRow>> lists(int partitions) {

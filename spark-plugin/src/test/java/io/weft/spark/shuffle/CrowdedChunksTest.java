@@ -8,7 +8,6 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.runtime.WeftExecutor;
-import io.weft.spark.shuffle.PartitionChunks.ChunkHeader;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Map;
@@ -72,7 +71,14 @@ class CrowdedChunksTest {
   private long write(long[] lastBytes) throws IOException {
     long before = LocalSpark.statistics().arena().extents();
     PartitionChunks chunks =
-        new PartitionChunks(output, TaskContext$.MODULE$.empty(), PARTITIONS, lastBytes, MAX_CHUNK, ChunkHeader.NONE);
+        new PartitionChunks(
+            output,
+            TaskContext$.MODULE$.empty(),
+            PARTITIONS,
+            lastBytes,
+            MAX_CHUNK,
+            0,
+            (partition, address, end, records) -> {});
     for (int record = 0; record < RECORDS; record++) {
       int partition = record % PARTITIONS;
       chunks.wrote(partition, chunks.room(partition, RECORD) + RECORD);

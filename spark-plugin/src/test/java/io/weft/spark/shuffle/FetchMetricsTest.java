@@ -8,17 +8,30 @@ import org.junit.jupiter.api.Test;
 
 class FetchMetricsTest {
   private final TempShuffleReadMetrics reported = new TempShuffleReadMetrics();
-  private final FetchMetrics metrics = new FetchMetrics(reported);
+  private final FetchMetrics metrics = new FetchMetrics(reported, false);
 
   @Test
   void blocksOfThisHostAreLocal() {
     metrics.local(1, 10);
     metrics.sameHost(2, 20);
-    metrics.remote(3, 30);
+    metrics.remote(1, 3, 30);
     assertThat(reported.localBlocksFetched()).isEqualTo(3);
     assertThat(reported.localBytesRead()).isEqualTo(30);
     assertThat(reported.remoteBlocksFetched()).isEqualTo(3);
     assertThat(reported.remoteBytesRead()).isEqualTo(30);
+  }
+
+  @Test
+  void theBlocksOfAMapOutputCountAsOneInBatches() {
+    FetchMetrics batches = new FetchMetrics(reported, true);
+    batches.local(5, 10);
+    batches.sameHost(0, 0);
+    batches.sameHost(2, 20);
+    batches.remote(1, 1, 30);
+    batches.remote(0, 1, 30);
+    assertThat(reported.localBlocksFetched()).isEqualTo(2);
+    assertThat(reported.remoteBlocksFetched()).isEqualTo(1);
+    assertThat(reported.remoteBytesRead()).isEqualTo(60);
   }
 
   @Test

@@ -101,12 +101,31 @@ class JavaStreamsTest extends StreamsContract {
   private static List<Object> values(int i) {
     Row inner = new GenericRowWithSchema(new Object[] {i, "inner"}, INNER);
     return Arrays.asList(
-        null, i, i * 3_000_000_000L, i / 3.0, Double.NaN, i / 7f, (short) -i, (byte) i, i % 2 == 0,
-        'c', "", "text \ud800 \u0000 ü " + i, "long ".repeat(100), new byte[i], new byte[70_000],
-        new BigDecimal(i), new int[] {i}, new Tuple2<>(i, "two"), RowFactory.create(i, null),
-        new GenericRowWithSchema(new Object[] {(long) i, inner, inner}, OUTER), inner,
+        null,
+        i,
+        i * 3_000_000_000L,
+        i / 3.0,
+        Double.NaN,
+        i / 7f,
+        (short) -i,
+        (byte) i,
+        i % 2 == 0,
+        'c',
+        "",
+        "text \ud800 \u0000 ü " + i,
+        "long ".repeat(100),
+        new byte[i],
+        new byte[70_000],
+        new BigDecimal(i),
+        new int[] {i},
+        new Tuple2<>(i, "two"),
+        RowFactory.create(i, null),
+        new GenericRowWithSchema(new Object[] {(long) i, inner, inner}, OUTER),
+        inner,
         new GenericRowWithSchema(new Object[] {null, null, null}, OUTER),
-        new GenericRowWithSchema(new Object[] {i}, null), List.of(INNER), int.class);
+        new GenericRowWithSchema(new Object[] {i}, null),
+        List.of(INNER),
+        int.class);
   }
 
   @Test

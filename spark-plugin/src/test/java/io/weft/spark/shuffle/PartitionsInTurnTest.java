@@ -169,7 +169,8 @@ class PartitionsInTurnTest {
                   new PackedRows<Integer, UnsafeRow>(1),
                   task,
                   task.taskMetrics().createTempShuffleReadMetrics(),
-                  exchange)
+                  exchange,
+                  false)
               .read();
       UnsafeRow row = rows.next()._2();
       assertThat(rows.hasNext()).isFalse();

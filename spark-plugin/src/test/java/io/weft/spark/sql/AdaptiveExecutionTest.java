@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec;
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec;
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec;
-import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -98,7 +97,7 @@ class AdaptiveExecutionTest {
     long sparks = stageBytes(query, "rows");
     long wefts = stageBytes(query, "columns");
     assertThat(sparks).isPositive();
-    assertThat(wefts).isCloseTo(sparks, Percentage.withPercentage(5));
+    assertThat(wefts).isEqualTo(sparks);
   }
 
   private static long stageBytes(String query, String route) {

@@ -33,9 +33,6 @@ final class SqlSpark implements BeforeAllCallback, AfterAllCallback {
             .config("spark.sql.shuffle.partitions", "5")
             // Room for the compiled code of all queries of a class.
             .config("spark.sql.codegen.cache.maxEntries", "2000")
-            // Spark 4.2 enables them by default, which disables the columns route.
-            .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
-            .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
             .config("spark.plugins", "io.weft.spark.WeftPlugin");
     settings.forEach(builder::config);
     session = builder.getOrCreate();
