@@ -105,8 +105,8 @@ enum Workload {
                         + id
                         + "; there are "
                         + String.join(", ", Arrays.stream(values()).map(Workload::id).toList())
-                        + " and "
-                        + ShuffleBench.Options.TPCH));
+                        + ", "
+                        + String.join(" and ", ShuffleBench.Options.QUERY_SETS)));
   }
 
   private static List<String> smallBlockColumns() {

@@ -32,6 +32,6 @@ class WorkloadTest {
   void anUnknownNameIsAnErrorThatListsTheNames() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Workload.of("numbers"))
-        .withMessageContaining("numeric, strings, tensors, computed, small-blocks and tpch");
+        .withMessageContaining("numeric, strings, tensors, computed, small-blocks, tpch and tpcds");
   }
 }
