@@ -18,7 +18,7 @@ class ShuffleSamplesTest {
   }
 
   private static ExecutorTotals moved(long spilled, long fresh) {
-    return new ExecutorTotals(2, 3, 10, 20, 30, spilled, fresh);
+    return new ExecutorTotals(2, 10, 20, 30, spilled, fresh);
   }
 
   @Test
