@@ -57,6 +57,11 @@ public final class SideProcess implements AutoCloseable {
     return options;
   }
 
+  /** Whether the side was closed, perhaps by an interrupt of this command. */
+  public boolean closed() {
+    return closed;
+  }
+
   /** Waits until the Spark application runs and returns its id. */
   public String awaitReady() throws SideException, InterruptedException {
     if (applicationId == null) {

@@ -1,16 +1,20 @@
 package io.weft.examples.bench.shuffle;
 
+import io.weft.examples.jobs.OpenTables;
 import io.weft.examples.side.SideException;
 import io.weft.examples.side.SideProcess;
 import io.weft.examples.terminal.Progress;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** Compares the results of subjects on all sides, without measuring. For one use and one thread. */
 final class CompareRun {
   private final List<SideProcess> sides;
   private final Progress progress;
+  private final Map<SideProcess, OpenTables> opened = new HashMap<>();
 
   CompareRun(List<SideProcess> sides, Progress progress) {
     this.sides = List.copyOf(sides);
@@ -18,7 +22,7 @@ final class CompareRun {
   }
 
   /** Compares one subject after the other and returns whether all are equal and none failed. */
-  boolean run(List<ShuffleBench.Subject> subjects) throws InterruptedException {
+  boolean run(List<ShuffleBench.Subject> subjects) throws SideException, InterruptedException {
     List<String> problems = new ArrayList<>();
     for (ShuffleBench.Subject subject : subjects) {
       progress.detail("comparing " + subject.title());
@@ -35,18 +39,20 @@ final class CompareRun {
     return problems.isEmpty();
   }
 
-  private Optional<String> problem(ShuffleBench.Subject subject) throws InterruptedException {
+  private Optional<String> problem(ShuffleBench.Subject subject)
+      throws SideException, InterruptedException {
     for (SideProcess side : sides) {
       try {
-        if (subject.tables().isPresent()) {
-          side.call(subject.tables().get());
-        }
+        subject.open(side, opened);
         Optional<String> difference = subject.check().difference(side);
         if (difference.isPresent()) {
           return difference.map(text -> side.options().label() + ": " + text);
         }
       } catch (SideException failure) {
-        return Optional.of(failure.getMessage());
+        if (side.closed()) {
+          throw failure;
+        }
+        return Optional.of(failure.summary());
       }
     }
     return Optional.empty();

@@ -13,6 +13,7 @@ import io.weft.examples.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 
 /** Runs one workload on one side repeatedly while Java's flight recorder shows where time goes. */
@@ -41,9 +42,7 @@ final class ProfileRun {
       SideProcess process = cleanup.add(launcher.start(recorded(recordings)));
       process.awaitReady();
       progress.say("processes: " + process.processIds());
-      if (subject.tables().isPresent()) {
-        process.call(subject.tables().get());
-      }
+      subject.open(process, new HashMap<>());
       repeat(subject, process);
     }
     progress.say("flight recordings of the executors: " + recordings);

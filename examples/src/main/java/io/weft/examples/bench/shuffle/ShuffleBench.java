@@ -11,6 +11,7 @@ import io.weft.examples.measure.Environment;
 import io.weft.examples.measure.Rounds;
 import io.weft.examples.measure.Spread;
 import io.weft.examples.side.Cleanup;
+import io.weft.examples.side.SideException;
 import io.weft.examples.side.SideLauncher;
 import io.weft.examples.side.SideOptions;
 import io.weft.examples.side.SideProcess;
@@ -221,6 +222,19 @@ final class ShuffleBench {
           Check.fingerprint(new ShuffleJob.Fingerprint(job)),
           rows,
           dataBytes);
+    }
+
+    /**
+     * Opens its tables on a side, unless they are open.
+     *
+     * @param opened the tables that each side has opened last
+     */
+    void open(SideProcess side, Map<SideProcess, OpenTables> opened)
+        throws SideException, InterruptedException {
+      if (tables.isPresent() && !tables.get().equals(opened.get(side))) {
+        side.call(tables.get());
+        opened.put(side, tables.get());
+      }
     }
 
     static Subject query(Query query, OpenTables tables, Duration timeout) {

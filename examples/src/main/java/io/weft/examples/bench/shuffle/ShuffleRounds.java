@@ -2,6 +2,7 @@ package io.weft.examples.bench.shuffle;
 
 import io.weft.examples.jobs.ExecutorTotals;
 import io.weft.examples.jobs.JobCost;
+import io.weft.examples.jobs.OpenTables;
 import io.weft.examples.jobs.Settle;
 import io.weft.examples.measure.CopySpeed;
 import io.weft.examples.measure.Quiet;
@@ -14,6 +15,7 @@ import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +29,7 @@ final class ShuffleRounds {
   private final List<SideProcess> sides;
   private final int runs;
   private final Progress progress;
+  private final Map<SideProcess, OpenTables> opened = new HashMap<>();
 
   ShuffleRounds(List<SideProcess> sides, int runs, Progress progress) {
     this.sides = List.copyOf(sides);
@@ -49,6 +52,9 @@ final class ShuffleRounds {
       return subject.result(
           copySpeed, problem, samples.values().stream().map(Samples::result).toList());
     } catch (SideException failure) {
+      if (sides.stream().anyMatch(SideProcess::closed)) {
+        throw failure;
+      }
       progress.say(subject.title() + " failed:\n" + failure.getMessage());
       return subject.result(copySpeed, failure.summary(), List.of());
     }
@@ -85,12 +91,10 @@ final class ShuffleRounds {
     return nanos * (rounds + 1) / rounds > share.toNanos();
   }
 
-  private static Optional<String> warmUp(
+  private Optional<String> warmUp(
       ShuffleBench.Subject subject, SideProcess side, Samples samples)
       throws SideException, InterruptedException {
-    if (subject.tables().isPresent()) {
-      side.call(subject.tables().get());
-    }
+    subject.open(side, opened);
     ExecutorTotals before = side.call(new ExecutorTotals.Collect());
     Optional<String> difference = subject.check().difference(side);
     if (subject.base().isPresent()) {
