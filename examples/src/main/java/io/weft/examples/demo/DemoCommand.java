@@ -1,9 +1,9 @@
 package io.weft.examples.demo;
 
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableSet;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.tpch.TpchQuery;
-import io.weft.examples.tables.TableSet;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;

@@ -37,8 +37,8 @@ public record QueryResult(String text) implements SideTask<ResultRows> {
   }
 
   /**
-   * Every result that a query may have. ORDER BY leaves the order of ties open, and LIMIT the choice
-   * among them.
+   * Every result that a query may have. ORDER BY leaves the order of ties open, and LIMIT the
+   * choice among them.
    *
    * @param ties rows with equal sort keys, in the order of the keys; each list may be in any order.
    *     The last one is complete even if LIMIT cuts it. A query without ORDER BY has one list
@@ -116,8 +116,7 @@ public record QueryResult(String text) implements SideTask<ResultRows> {
 
     private static NamedExpression key(Expression value) {
       Seq<String> none = CollectionConverters.asScala(List.<String>of()).toSeq();
-      return new Alias(
-          value, "key", NamedExpression.newExprId(), none, scala.Option.empty(), none);
+      return new Alias(value, "key", NamedExpression.newExprId(), none, scala.Option.empty(), none);
     }
 
     private static List<ResultRows> ties(Iterator<Row> rows, int columns, int limit) {

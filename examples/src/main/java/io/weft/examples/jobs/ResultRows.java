@@ -92,7 +92,8 @@ public record ResultRows(List<ResultRow> rows) implements Serializable {
   /**
    * A row.
    *
-   * @param text of all values that have to be equal, with a mark in place of a floating point number
+   * @param text of all values that have to be equal, with a mark in place of a floating point
+   *     number
    * @param numbers the finite floating point numbers, in their order
    */
   public record ResultRow(String text, double[] numbers) implements Serializable {

@@ -107,7 +107,9 @@ record WriteTable(String table, double scale, String folder) implements SideTask
       case DATE -> (int) LocalDate.parse(text).toEpochDay();
       case DECIMAL ->
           Decimal.apply(
-              new BigDecimal(text), type.getPrecision().orElseThrow(), type.getScale().orElseThrow());
+              new BigDecimal(text),
+              type.getPrecision().orElseThrow(),
+              type.getScale().orElseThrow());
       case VARCHAR, CHAR, TIME -> UTF8String.fromString(text);
     };
   }

@@ -2,8 +2,8 @@ package io.weft.examples.train;
 
 import io.weft.examples.measure.MeasureOptions;
 import io.weft.examples.side.WorkFolder;
-import io.weft.examples.terminal.Progress;
 import io.weft.examples.tables.TableSet;
+import io.weft.examples.terminal.Progress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;

@@ -85,8 +85,7 @@ class TrainOnceTest {
             .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString())
             .getOrCreate();
     for (String table : TABLES) {
-      long rows =
-          TpchTables.ALL.write(table, 0.004, folder.resolve(table).toString()).run(session);
+      long rows = TpchTables.ALL.write(table, 0.004, folder.resolve(table).toString()).run(session);
       assertThat(rows).isPositive();
     }
     assertThat(new OpenTables(folder.toString(), TABLES).run(session)).isEqualTo(3);

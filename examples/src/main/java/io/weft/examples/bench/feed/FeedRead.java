@@ -102,12 +102,7 @@ public record FeedRead(FeedSide side, String input, String files, int ranks, int
    * @param fileBytes of the files in between
    */
   public record Result(
-      double seconds,
-      double cpuSeconds,
-      long rows,
-      long sum,
-      long copiedBytes,
-      long fileBytes)
+      double seconds, double cpuSeconds, long rows, long sum, long copiedBytes, long fileBytes)
       implements Serializable {
     static final Result NONE = new Result(0, 0, 0, 0, 0, 0);
 

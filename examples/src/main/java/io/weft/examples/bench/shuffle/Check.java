@@ -36,8 +36,7 @@ interface Check {
   }
 
   /** Compares the rows of a query. Its ORDER BY and LIMIT may allow several results. */
-  static Check rows(
-      SideTask<ResultRows> task, SideTask<QueryResult.Allowed> everyAllowed) {
+  static Check rows(SideTask<ResultRows> task, SideTask<QueryResult.Allowed> everyAllowed) {
     return new Check() {
       private SideProcess first;
       private ResultRows expected;

@@ -27,6 +27,7 @@ import picocli.CommandLine.Option;
     })
 public final class ShuffleBenchCommand implements Callable<Integer> {
   private static final long FULL_ROWS = Workload.NUMERIC.rows(1);
+
   /** In seconds: less than the time that a side has for any task. */
   private static final long LONGEST_TIMEOUT = 800;
 
@@ -121,7 +122,8 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
   }
 
   private List<Query> queries(List<String> workloads) {
-    List<String> sets = ShuffleBench.Options.QUERY_SETS.stream().filter(workloads::contains).toList();
+    List<String> sets =
+        ShuffleBench.Options.QUERY_SETS.stream().filter(workloads::contains).toList();
     if (names != null && sets.size() > 1) {
       throw new IllegalArgumentException(
           "--queries names queries of one set: choose one of " + String.join(", ", sets));

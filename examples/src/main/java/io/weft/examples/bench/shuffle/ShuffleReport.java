@@ -125,8 +125,7 @@ public record ShuffleReport(
 
     /** How many times less CPU time the executor processes of a side take than those of Spark. */
     public double processCpuSpeedup(SideResult side) {
-      return spark().shuffleProcessCpuSeconds().median()
-          / side.shuffleProcessCpuSeconds().median();
+      return spark().shuffleProcessCpuSeconds().median() / side.shuffleProcessCpuSeconds().median();
     }
 
     /** A side's time as a multiple of one copy of the data; empty for a query. */

@@ -91,8 +91,7 @@ final class ShuffleRounds {
     return nanos * (rounds + 1) / rounds > share.toNanos();
   }
 
-  private Optional<String> warmUp(
-      ShuffleBench.Subject subject, SideProcess side, Samples samples)
+  private Optional<String> warmUp(ShuffleBench.Subject subject, SideProcess side, Samples samples)
       throws SideException, InterruptedException {
     subject.open(side, opened);
     ExecutorTotals before = side.call(new ExecutorTotals.Collect());
@@ -120,8 +119,7 @@ final class ShuffleRounds {
     double before = side.executorCpuSeconds();
     JobCost cost = side.call(subject.job());
     double processCpuSeconds = side.executorCpuSeconds() - before;
-    samples.job(
-        cost, processCpuSeconds, side.call(new ExecutorTotals.Collect()).since(totals));
+    samples.job(cost, processCpuSeconds, side.call(new ExecutorTotals.Collect()).since(totals));
   }
 
   /** Waits for the leftovers of earlier jobs, so that the next job does not pay for them. */

@@ -15,7 +15,8 @@ class ShuffleTableTest {
     assertThat(lines)
         .anyMatch(line -> line.matches("720 MB +Weft/shm +0.710 +0.639 – 0.852 +4.51× .*"));
     assertThat(lines)
-        .contains("TPC-H under Weft/shm, geometric means of 2 queries (the least): 1.25× (0.98×) faster, 1.25×"
+        .contains(
+            "TPC-H under Weft/shm, geometric means of 2 queries (the least): 1.25× (0.98×) faster, 1.25×"
                 + " (0.98×) less CPU, 1.25× (0.98×) less process CPU.")
         .contains("All sides came to the same results.");
   }
@@ -37,7 +38,9 @@ class ShuffleTableTest {
     ShuffleReport example = ShuffleReports.example();
     ShuffleReport report =
         new ShuffleReport("", "", "", "", "", 2, "", 8e9, example.runs(), List.of(wrong));
-    assertThat(report.text().toText()).contains("NOT EQUAL", "columns from Parquet: 7 rows instead of 8", "RESULTS ARE NOT EQUAL.");
+    assertThat(report.text().toText())
+        .contains(
+            "NOT EQUAL", "columns from Parquet: 7 rows instead of 8", "RESULTS ARE NOT EQUAL.");
   }
 
   @Test
