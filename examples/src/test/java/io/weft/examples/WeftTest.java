@@ -114,9 +114,14 @@ class WeftTest {
     assertThat(run("demo", "--scale", "0")).isEqualTo(1);
     assertThat(run("bench", "shuffle", "--workloads", "numbers")).isEqualTo(1);
     assertThat(run("demo", "--data", "pom.xml")).isEqualTo(1);
+    assertThat(run("bench", "shuffle", "--workloads", "tpcds", "--queries", "14")).isEqualTo(1);
+    assertThat(run("bench", "shuffle", "--workloads", "tpcds,tpch", "--queries", "3")).isEqualTo(1);
+    assertThat(run("bench", "shuffle", "--timeout", "0")).isEqualTo(1);
     assertThat(err.toString())
         .contains("--data has to name a folder")
         .contains("no query 6", "the scale must be more than 0", "no workload numbers")
+        .contains("no query 14 of TPC-DS; there are 1, 2", "14a, 14b")
+        .contains("--queries names queries of one set", "--timeout has to be 1 to 800 s")
         .doesNotContain("\tat ");
   }
 }

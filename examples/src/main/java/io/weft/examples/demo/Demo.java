@@ -7,9 +7,9 @@ import io.weft.examples.side.SideLauncher;
 import io.weft.examples.side.SideOptions;
 import io.weft.examples.side.SideProcess;
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableWriter;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.terminal.Units;
-import io.weft.examples.tpch.TableWriter;
 import io.weft.examples.tpch.TpchQuery;
 import io.weft.examples.tpch.TpchTables;
 import java.io.IOException;
@@ -46,12 +46,12 @@ final class Demo {
       SideLauncher launcher = SideLauncher.create(work);
       Path tables =
           new TableWriter(launcher, cleanup, progress)
-              .provide(options.data(), work, options.scale());
+              .provide(TpchTables.ALL, options.data(), work, options.scale());
       progress.step("starting two clusters of two executors each");
       SideProcess spark = cleanup.add(launcher.start(SideOptions.spark(common())));
       SideProcess weft =
           cleanup.add(launcher.start(SideOptions.weft(options.transport(), common())));
-      OpenTables open = new OpenTables(tables.toString(), TpchTables.names());
+      OpenTables open = new OpenTables(tables.toString(), TpchTables.ALL.names());
       spark.call(open);
       weft.call(open);
       weftApplication = weft.awaitReady();

@@ -1,9 +1,9 @@
 package io.weft.examples.demo;
 
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableSet;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.tpch.TpchQuery;
-import io.weft.examples.tpch.TpchTables;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -45,7 +45,7 @@ public final class DemoCommand implements Callable<Integer> {
       description = "Runs of each query that count, after one warm-up. Default: ${DEFAULT-VALUE}")
   private int runs;
 
-  @Mixin private TpchTables.FolderOption data;
+  @Mixin private TableSet.FolderOption data;
 
   @Option(
       names = "--transport",

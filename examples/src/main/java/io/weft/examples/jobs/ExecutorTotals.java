@@ -5,12 +5,10 @@ import static io.weft.shuffle.peer.ExchangeCounter.LOCAL_BYTES;
 import static io.weft.shuffle.peer.ExchangeCounter.REMOTE_BYTES;
 import static io.weft.shuffle.peer.ExchangeCounter.SAME_HOST_BYTES;
 
-import com.sun.management.OperatingSystemMXBean;
 import io.weft.examples.side.SideTask;
 import io.weft.shuffle.ExchangeStatistics;
 import io.weft.spark.runtime.WeftExecutor;
 import java.io.Serializable;
-import java.lang.management.ManagementFactory;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
@@ -28,7 +26,6 @@ import scala.reflect.ClassTag$;
  * off.
  *
  * @param executors that answered
- * @param cpuSeconds of the whole processes: tasks, network threads, compiler, garbage collector
  * @param ownBytes read in place by the executor that wrote them
  * @param sameHostBytes read in place by another executor on the host
  * @param networkBytes received over the network
@@ -37,7 +34,6 @@ import scala.reflect.ClassTag$;
  */
 public record ExecutorTotals(
     int executors,
-    double cpuSeconds,
     long ownBytes,
     long sameHostBytes,
     long networkBytes,
@@ -45,13 +41,12 @@ public record ExecutorTotals(
     long freshBytes)
     implements Serializable {
   /** All zero. */
-  public static final ExecutorTotals NONE = new ExecutorTotals(0, 0, 0, 0, 0, 0, 0);
+  public static final ExecutorTotals NONE = new ExecutorTotals(0, 0, 0, 0, 0, 0);
 
   /** Returns the sum of both. */
   public ExecutorTotals plus(ExecutorTotals other) {
     return new ExecutorTotals(
         executors + other.executors,
-        cpuSeconds + other.cpuSeconds,
         ownBytes + other.ownBytes,
         sameHostBytes + other.sameHostBytes,
         networkBytes + other.networkBytes,
@@ -63,7 +58,6 @@ public record ExecutorTotals(
   public ExecutorTotals since(ExecutorTotals earlier) {
     return new ExecutorTotals(
         executors,
-        cpuSeconds - earlier.cpuSeconds,
         ownBytes - earlier.ownBytes,
         sameHostBytes - earlier.sameHostBytes,
         networkBytes - earlier.networkBytes,
@@ -112,18 +106,14 @@ public record ExecutorTotals(
       }
 
       private static ExecutorTotals ofThisProcess() {
-        OperatingSystemMXBean process =
-            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        double cpuSeconds = process.getProcessCpuTime() / 1e9;
         return WeftExecutor.current()
-            .map(exchange -> withWeft(cpuSeconds, exchange.statistics()))
-            .orElse(new ExecutorTotals(1, cpuSeconds, 0, 0, 0, 0, 0));
+            .map(exchange -> withWeft(exchange.statistics()))
+            .orElse(new ExecutorTotals(1, 0, 0, 0, 0, 0));
       }
 
-      private static ExecutorTotals withWeft(double cpuSeconds, ExchangeStatistics weft) {
+      private static ExecutorTotals withWeft(ExchangeStatistics weft) {
         return new ExecutorTotals(
             1,
-            cpuSeconds,
             weft.get(LOCAL_BYTES),
             weft.get(SAME_HOST_BYTES),
             weft.get(REMOTE_BYTES),

@@ -32,7 +32,7 @@ public record RunQuery(String text) implements SideTask<RunQuery.Result> {
     return String.join(BETWEEN_COLUMNS, values);
   }
 
-  private static String value(Object value) {
+  static String value(Object value) {
     if (value instanceof BigDecimal number) {
       return number.toPlainString();
     }
@@ -59,20 +59,6 @@ public record RunQuery(String text) implements SideTask<RunQuery.Result> {
     @Override
     public JobCost run(SparkSession session) throws Exception {
       return new RunQuery(text).run(session).cost();
-    }
-  }
-
-  /**
-   * Computes a short fingerprint of a query's result. Equal rows in any order have equal
-   * fingerprints.
-   *
-   * @param text the SQL
-   */
-  public record Fingerprint(String text) implements SideTask<String> {
-    @Override
-    public String run(SparkSession session) throws Exception {
-      List<String> rows = new RunQuery(text).run(session).rows().stream().sorted().toList();
-      return rows.size() + "/" + rows.hashCode();
     }
   }
 }

@@ -115,7 +115,7 @@ public final class SideLauncher {
    */
   record ClassPath(List<Path> spark, List<Path> user) {
     private static final List<String> USER_JARS =
-        List.of("weft-", "tpch-", "picocli-", "HdrHistogram-");
+        List.of("weft-", "tpch-", "tpcds-", "picocli-", "HdrHistogram-");
 
     ClassPath {
       spark = List.copyOf(spark);

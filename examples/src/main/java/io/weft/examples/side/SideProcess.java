@@ -37,6 +37,7 @@ public final class SideProcess implements AutoCloseable {
   private final ObjectOutputStream tasks;
   private final BlockingQueue<Reply> replies = new LinkedBlockingQueue<>();
   private String applicationId;
+  private String unanswered;
   private volatile boolean closed;
 
   SideProcess(SideOptions options, Process process, SideLogs logs, Map<String, String> settings)
@@ -56,6 +57,11 @@ public final class SideProcess implements AutoCloseable {
     return options;
   }
 
+  /** Whether the side was closed, perhaps by an interrupt of this command. */
+  public boolean closed() {
+    return closed;
+  }
+
   /** Waits until the Spark application runs and returns its id. */
   public String awaitReady() throws SideException, InterruptedException {
     if (applicationId == null) {
@@ -64,7 +70,11 @@ public final class SideProcess implements AutoCloseable {
     return applicationId;
   }
 
-  /** Runs a task on the side and waits for the result. */
+  /**
+   * Runs a task on the side and waits for the result.
+   *
+   * @throws SideException if the task fails, if the process ends, and from the first timeout on
+   */
   @SuppressWarnings("unchecked")
   public <R extends Serializable> R call(SideTask<R> task)
       throws SideException, InterruptedException {
@@ -80,7 +90,19 @@ public final class SideProcess implements AutoCloseable {
         .toList();
   }
 
+  /** Returns the CPU time of all threads of this side's executors since they started. */
+  public double executorCpuSeconds() {
+    return process
+        .descendants()
+        .flatMap(executor -> executor.info().totalCpuDuration().stream())
+        .mapToDouble(cpu -> cpu.toNanos() / 1e9)
+        .sum();
+  }
+
   private void send(Serializable message) throws SideException {
+    if (unanswered != null) {
+      throw new SideException(unanswered);
+    }
     try {
       tasks.writeObject(message);
       tasks.reset();
@@ -93,8 +115,9 @@ public final class SideProcess implements AutoCloseable {
   private Object await(String what, Duration deadline) throws SideException, InterruptedException {
     Reply reply = replies.poll(deadline.toMillis(), TimeUnit.MILLISECONDS);
     if (reply == null) {
-      throw new SideException(
-          ended("did not finish " + what + " in " + deadline.toSeconds() + " s"));
+      // A late reply must not be taken for that of the next task.
+      unanswered = ended("did not finish " + what + " in " + deadline.toSeconds() + " s");
+      throw new SideException(unanswered);
     }
     if (reply.failure() != null) {
       throw new SideException(

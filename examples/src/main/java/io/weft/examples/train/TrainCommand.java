@@ -2,8 +2,8 @@ package io.weft.examples.train;
 
 import io.weft.examples.measure.MeasureOptions;
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableSet;
 import io.weft.examples.terminal.Progress;
-import io.weft.examples.tpch.TpchTables;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -30,7 +30,7 @@ public final class TrainCommand implements Callable<Integer> {
       description = "TPC-H scale factor; 1 is 1.5 million orders. Default: ${DEFAULT-VALUE}")
   private double scale;
 
-  @Mixin private TpchTables.FolderOption data;
+  @Mixin private TableSet.FolderOption data;
 
   @Option(
       names = "--hidden",

@@ -9,8 +9,8 @@ import io.weft.examples.side.SideLauncher;
 import io.weft.examples.side.SideOptions;
 import io.weft.examples.side.SideProcess;
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableWriter;
 import io.weft.examples.terminal.Progress;
-import io.weft.examples.tpch.TableWriter;
 import io.weft.examples.tpch.TpchTables;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -57,10 +57,10 @@ final class TrainRun {
       SideLauncher launcher = SideLauncher.create(work);
       Path tables =
           new TableWriter(launcher, cleanup, progress)
-              .provide(options.data(), work, options.scale());
+              .provide(TpchTables.ALL, options.data(), work, options.scale());
       progress.step("starting a cluster of two executors");
       SideProcess side = cleanup.add(launcher.start(SideOptions.weft("auto", Map.of())));
-      side.call(new OpenTables(tables.toString(), TpchTables.names()));
+      side.call(new OpenTables(tables.toString(), TpchTables.ALL.names()));
       List<TrainOnce.HandOff> turns = turns();
       if (turns.size() > 1) {
         warmUp(side, work);

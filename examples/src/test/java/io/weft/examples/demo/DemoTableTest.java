@@ -19,14 +19,14 @@ class DemoTableTest {
               Spread.of(4, 2, 3),
               Spread.of(1.5),
               Optional.empty(),
-              new ExecutorTotals(2, 1, 5_000_000, 6_000_000, 0, 0, 0)),
+              new ExecutorTotals(2, 5_000_000, 6_000_000, 0, 0, 0)),
           new QueryDuel.Outcome(
               TpchQuery.Q18,
               9,
               Spread.of(1),
               Spread.of(2),
               Optional.of("row 1"),
-              new ExecutorTotals(2, 1, 0, 0, 700, 80, 0)));
+              new ExecutorTotals(2, 0, 0, 700, 80, 0)));
 
   @Test
   void showsTimesRatiosAndPathsOfBytes() {

@@ -20,10 +20,12 @@ class ClassPathTest {
   void separatesUserJarsFromSparkJars() throws IOException {
     Path weft = jar("weft-spark-0.1.0.jar");
     Path tpch = jar("tpch-1.2.jar");
+    Path tpcds = jar("tpcds-1.4.jar");
     Path spark = jar("spark-core_2.13-4.1.3.jar");
-    SideLauncher.ClassPath classPath = SideLauncher.ClassPath.split(List.of(spark, weft, tpch));
+    SideLauncher.ClassPath classPath =
+        SideLauncher.ClassPath.split(List.of(spark, weft, tpch, tpcds));
     assertThat(classPath.spark()).containsExactly(spark);
-    assertThat(classPath.user()).containsExactly(weft, tpch);
+    assertThat(classPath.user()).containsExactly(weft, tpch, tpcds);
     assertThat(classPath.allJars()).isTrue();
   }
 

@@ -15,19 +15,19 @@ class TpchTablesTest {
 
   @Test
   void namesAreAllTables() {
-    assertThat(TpchTables.names())
+    assertThat(TpchTables.ALL.names())
         .containsExactlyInAnyOrderElementsOf(
             TpchTable.getTables().stream().map(TpchTable::getTableName).toList());
   }
 
   @Test
   void aFolderIsReusedOnlyForItsScale() throws IOException {
-    assertThat(TpchTables.complete(folder.resolve("absent"), 0.1)).isFalse();
-    assertThat(TpchTables.complete(folder, 0.1)).isFalse();
-    TpchTables.markComplete(folder, 0.1);
-    assertThat(TpchTables.complete(folder, 0.1)).isTrue();
+    assertThat(TpchTables.ALL.complete(folder.resolve("absent"), 0.1)).isFalse();
+    assertThat(TpchTables.ALL.complete(folder, 0.1)).isFalse();
+    TpchTables.ALL.markComplete(folder, 0.1);
+    assertThat(TpchTables.ALL.complete(folder, 0.1)).isTrue();
     assertThatIOException()
-        .isThrownBy(() -> TpchTables.complete(folder, 1))
+        .isThrownBy(() -> TpchTables.ALL.complete(folder, 1))
         .withMessageContaining("scale 0.1, not 1.0");
   }
 
@@ -35,7 +35,7 @@ class TpchTablesTest {
   void aFolderWithOtherFilesIsRejected() throws IOException {
     Files.writeString(folder.resolve("thesis.txt"), "mine");
     assertThatIOException()
-        .isThrownBy(() -> TpchTables.complete(folder, 1))
+        .isThrownBy(() -> TpchTables.ALL.complete(folder, 1))
         .withMessageContaining("choose another folder");
   }
 

@@ -27,8 +27,8 @@ class WriteTableTest {
   }
 
   private static <E extends TpchEntity> void compareMoney(TpchTable<E> table) {
-    StructType schema = TableWriter.WriteTable.schema(table);
-    Iterator<InternalRow> rows = TableWriter.WriteTable.rows(table, SCALE, 1, 1);
+    StructType schema = WriteTable.schema(table);
+    Iterator<InternalRow> rows = WriteTable.rows(table, SCALE, 1, 1);
     for (E entity : table.createGenerator(SCALE, 1, 1)) {
       InternalRow row = rows.next();
       for (TpchColumn<E> column : table.getColumns()) {
@@ -45,8 +45,8 @@ class WriteTableTest {
 
   @Test
   void otherTypesKeepTheirValues() {
-    StructType schema = TableWriter.WriteTable.schema(TpchTable.LINE_ITEM);
-    InternalRow row = TableWriter.WriteTable.rows(TpchTable.LINE_ITEM, SCALE, 1, 1).next();
+    StructType schema = WriteTable.schema(TpchTable.LINE_ITEM);
+    InternalRow row = WriteTable.rows(TpchTable.LINE_ITEM, SCALE, 1, 1).next();
     LineItem first = TpchTable.LINE_ITEM.createGenerator(SCALE, 1, 1).iterator().next();
     assertThat(schema.fieldNames()).startsWith("l_orderkey", "l_partkey");
     assertThat(row.getLong(schema.fieldIndex("l_partkey"))).isEqualTo(first.getPartKey());
@@ -65,7 +65,7 @@ class WriteTableTest {
 
   private static List<Long> keys(int part, int parts) {
     List<Long> keys = new ArrayList<>();
-    TableWriter.WriteTable.rows(TpchTable.ORDERS, SCALE, part, parts)
+    WriteTable.rows(TpchTable.ORDERS, SCALE, part, parts)
         .forEachRemaining(row -> keys.add(row.getLong(0)));
     return keys;
   }

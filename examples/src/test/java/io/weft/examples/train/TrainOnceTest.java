@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.weft.examples.jobs.OpenTables;
-import io.weft.examples.tpch.TableWriter;
+import io.weft.examples.tpch.TpchTables;
 import io.weft.spark.WeftPlugin;
 import java.io.IOException;
 import java.net.URL;
@@ -71,7 +71,7 @@ class TrainOnceTest {
   }
 
   @BeforeAll
-  static void start() {
+  static void start() throws Exception {
     before = Thread.currentThread().getContextClassLoader();
     session =
         SparkSession.builder()
@@ -85,8 +85,7 @@ class TrainOnceTest {
             .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString())
             .getOrCreate();
     for (String table : TABLES) {
-      long rows =
-          new TableWriter.WriteTable(table, 0.004, folder.resolve(table).toString()).run(session);
+      long rows = TpchTables.ALL.write(table, 0.004, folder.resolve(table).toString()).run(session);
       assertThat(rows).isPositive();
     }
     assertThat(new OpenTables(folder.toString(), TABLES).run(session)).isEqualTo(3);

@@ -82,7 +82,9 @@ final class FeedBench {
           new Step(
               side.label(),
               run -> {
+                double before = cluster.executorCpuSeconds();
                 FeedRead.Result result = cluster.call(read);
+                result = result.onProcessors(cluster.executorCpuSeconds() - before);
                 if (run >= 0) {
                   results.computeIfAbsent(side, key -> new ArrayList<>()).add(result);
                 }

@@ -95,14 +95,16 @@ public record FeedRead(FeedSide side, String input, String files, int ranks, int
    * The result of one hand-off.
    *
    * @param seconds from the scan of the input to the last element read; 0 for a part
+   * @param cpuSeconds of all threads of the executor processes; 0 for a part
    * @param rows number of tensors
    * @param sum of all elements' bits, the same in any order
    * @param copiedBytes after the exchange, or after reading the files, to form the tensors
    * @param fileBytes of the files in between
    */
-  public record Result(double seconds, long rows, long sum, long copiedBytes, long fileBytes)
+  public record Result(
+      double seconds, double cpuSeconds, long rows, long sum, long copiedBytes, long fileBytes)
       implements Serializable {
-    static final Result NONE = new Result(0, 0, 0, 0, 0);
+    static final Result NONE = new Result(0, 0, 0, 0, 0, 0);
 
     /** Reads tensors in place. */
     static Result of(Tensor tensors) {
@@ -111,16 +113,17 @@ public record FeedRead(FeedSide side, String input, String files, int ranks, int
       for (long at = tensors.address(); at < end; at += Integer.BYTES) {
         sum += Memory.getInt(at);
       }
-      return new Result(0, tensors.type().dimension(0), sum, 0, 0);
+      return new Result(0, 0, tensors.type().dimension(0), sum, 0, 0);
     }
 
     static Result copied(long copiedBytes, long fileBytes) {
-      return new Result(0, 0, 0, copiedBytes, fileBytes);
+      return new Result(0, 0, 0, 0, copiedBytes, fileBytes);
     }
 
     Result plus(Result other) {
       return new Result(
           seconds + other.seconds,
+          cpuSeconds + other.cpuSeconds,
           rows + other.rows,
           sum + other.sum,
           copiedBytes + other.copiedBytes,
@@ -128,7 +131,11 @@ public record FeedRead(FeedSide side, String input, String files, int ranks, int
     }
 
     Result in(double total) {
-      return new Result(total, rows, sum, copiedBytes, fileBytes);
+      return new Result(total, cpuSeconds, rows, sum, copiedBytes, fileBytes);
+    }
+
+    Result onProcessors(double total) {
+      return new Result(seconds, total, rows, sum, copiedBytes, fileBytes);
     }
   }
 }

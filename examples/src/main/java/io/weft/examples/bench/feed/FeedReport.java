@@ -58,12 +58,22 @@ public record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedRead.R
     return new Spread(results.get(side).stream().map(FeedRead.Result::seconds).toList());
   }
 
+  private Spread cpuSeconds(FeedSide side) {
+    return new Spread(results.get(side).stream().map(FeedRead.Result::cpuSeconds).toList());
+  }
+
   private TextTable table() {
     TextTable table =
         new TextTable()
             .column("hand-off by", Align.LEFT)
             .columns(
-                Align.RIGHT, "s", "min – max", "tensors", "files", "copied after the exchange");
+                Align.RIGHT,
+                "s",
+                "min – max",
+                "process CPU s",
+                "tensors",
+                "files",
+                "copied after the exchange");
     for (FeedSide side : FeedSide.values()) {
       Spread spread = seconds(side);
       FeedRead.Result one = results.get(side).get(0);
@@ -71,6 +81,7 @@ public record FeedReport(List<Double> scanSeconds, Map<FeedSide, List<FeedRead.R
           side.label(),
           Units.seconds(spread.median()),
           Units.seconds(spread.min()) + " – " + Units.seconds(spread.max()),
+          Units.seconds(cpuSeconds(side).median()),
           Long.toString(one.rows()),
           Units.bytes(one.fileBytes()),
           Units.bytes(one.copiedBytes()));

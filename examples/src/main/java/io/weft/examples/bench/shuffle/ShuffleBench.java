@@ -1,7 +1,9 @@
 package io.weft.examples.bench.shuffle;
 
 import io.weft.examples.jobs.JobCost;
+import io.weft.examples.jobs.Limited;
 import io.weft.examples.jobs.OpenTables;
+import io.weft.examples.jobs.QueryResult;
 import io.weft.examples.jobs.RunQuery;
 import io.weft.examples.jobs.ShuffleJob;
 import io.weft.examples.jobs.WriteInput;
@@ -9,21 +11,23 @@ import io.weft.examples.measure.Environment;
 import io.weft.examples.measure.Rounds;
 import io.weft.examples.measure.Spread;
 import io.weft.examples.side.Cleanup;
+import io.weft.examples.side.SideException;
 import io.weft.examples.side.SideLauncher;
 import io.weft.examples.side.SideOptions;
 import io.weft.examples.side.SideProcess;
 import io.weft.examples.side.SideTask;
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableSet;
+import io.weft.examples.tables.TableWriter;
 import io.weft.examples.terminal.Progress;
-import io.weft.examples.tpch.TableWriter;
-import io.weft.examples.tpch.TpchQuery;
+import io.weft.examples.tpcds.TpcdsTables;
 import io.weft.examples.tpch.TpchTables;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.spark.package$;
@@ -41,27 +45,29 @@ final class ShuffleBench {
 
   /** Measures everything. */
   ShuffleReport run() throws IOException, InterruptedException {
+    return withSides(
+        (sides, subjects) ->
+            report(measure(new ShuffleRounds(sides, options.runs(), progress), subjects)));
+  }
+
+  /** Only compares results. Returns whether all are equal and none failed. */
+  boolean compare() throws IOException, InterruptedException {
+    return withSides((sides, subjects) -> new CompareRun(sides, progress).run(subjects));
+  }
+
+  /** What to do with running sides and prepared subjects. */
+  private interface Work<R> {
+    R run(List<SideProcess> sides, List<Subject> subjects) throws IOException, InterruptedException;
+  }
+
+  private <R> R withSides(Work<R> work) throws IOException, InterruptedException {
     try (Cleanup cleanup = new Cleanup()) {
-      WorkFolder work = cleanup.add(WorkFolder.create("weft-bench-", options.keep()));
-      SideLauncher launcher = SideLauncher.create(work);
-      Inputs inputs = new Inputs(work, launcher, cleanup, progress);
-      List<Subject> subjects = new ArrayList<>();
-      if (!options.workloads().isEmpty()) {
-        subjects.addAll(inputs.shuffles(options.workloads(), options.factor()));
-      }
-      List<SideProcess> sides;
-      if (options.queries().isEmpty()) {
-        sides = start(launcher, cleanup);
-      } else {
-        Path tables = inputs.tables(options.tpchScale());
-        sides = start(launcher, cleanup);
-        open(sides, tables);
-        options.queries().forEach(query -> subjects.add(Subject.query(query)));
-      }
-      ShuffleReport report =
-          report(measure(new ShuffleRounds(sides, options.runs(), progress), subjects));
+      WorkFolder folder = cleanup.add(WorkFolder.create("weft-bench-", options.keep()));
+      SideLauncher launcher = SideLauncher.create(folder);
+      List<Subject> subjects = new Inputs(folder, launcher, cleanup, progress).subjects(options);
+      R result = work.run(start(launcher, cleanup), subjects);
       progress.step("stopping the clusters");
-      return report;
+      return result;
     }
   }
 
@@ -78,13 +84,6 @@ final class ShuffleBench {
       side.awaitReady();
     }
     return sides;
-  }
-
-  private static void open(List<SideProcess> sides, Path tables)
-      throws IOException, InterruptedException {
-    for (SideProcess side : sides) {
-      side.call(new OpenTables(tables.toString(), TpchTables.names()));
-    }
   }
 
   private List<ShuffleReport.WorkloadResult> measure(ShuffleRounds rounds, List<Subject> subjects)
@@ -121,10 +120,13 @@ final class ShuffleBench {
    * The choice of what to measure.
    *
    * @param workloads in order
-   * @param queries of TPC-H; may be empty
+   * @param queries may be empty
    * @param transports of Weft to compare with Spark: shm, tcp
    * @param factor of rows, more than 0; 1 is a full run
-   * @param tpchScale the scale of the queries' tables
+   * @param scale the scale of the queries' tables
+   * @param data the folder of the queries' tables, a subfolder for each set; empty for a temporary
+   *     one
+   * @param timeout of one run of a query
    * @param runs on each side that count, at least 1
    * @param budget time for all measurements; a workload gets fewer runs, but at least two, when
    *     time runs out
@@ -132,15 +134,17 @@ final class ShuffleBench {
    */
   record Options(
       List<Workload> workloads,
-      List<TpchQuery> queries,
+      List<Query> queries,
       List<String> transports,
       double factor,
-      double tpchScale,
+      double scale,
+      Optional<Path> data,
+      Duration timeout,
       int runs,
       Duration budget,
       boolean keep) {
-    /** The name of the queries in a list of workloads. */
-    static final String TPCH = "tpch";
+    /** The names of the queries in a list of workloads. */
+    static final List<String> QUERY_SETS = List.of(TpchTables.ALL.id(), TpcdsTables.ALL.id());
 
     Options {
       workloads = List.copyOf(workloads);
@@ -150,7 +154,28 @@ final class ShuffleBench {
         throw new IllegalArgumentException(
             "the factor of rows has to be more than 0, not " + factor);
       }
+      if (!(scale > 0)) {
+        throw new IllegalArgumentException("the scale has to be more than 0, not " + scale);
+      }
+      if (workloads.isEmpty() && queries.isEmpty()) {
+        throw new IllegalArgumentException("name a workload");
+      }
       Rounds.requireRuns(runs);
+    }
+
+    /** The same with the first workload only, or the first query if there is no workload. */
+    Options onlyFirst() {
+      return new Options(
+          workloads.stream().limit(1).toList(),
+          workloads.isEmpty() ? queries.subList(0, 1) : List.of(),
+          transports,
+          factor,
+          scale,
+          data,
+          timeout,
+          runs,
+          budget,
+          keep);
     }
   }
 
@@ -159,39 +184,70 @@ final class ShuffleBench {
    *
    * @param id its name
    * @param title for tables
+   * @param tables to open before; empty for a shuffle
    * @param base the job without the shuffle; empty for a query
    * @param job the whole job
-   * @param check computes a fingerprint of the result, which is equal on all sides
-   * @param rows shuffled, or read by a workload that is a query; 0 for TPC-H
-   * @param dataBytes in shuffled rows; 0 for a query
+   * @param check compares the results of the sides
+   * @param rows shuffled, or read by a workload that is a whole job; 0 for a query of a set
+   * @param dataBytes in shuffled rows; 0 for a whole job
    */
   record Subject(
       String id,
       String title,
+      Optional<OpenTables> tables,
       Optional<SideTask<JobCost>> base,
       SideTask<JobCost> job,
-      SideTask<String> check,
+      Check check,
       long rows,
       long dataBytes) {
+
+    /**
+     * Its result.
+     *
+     * @param problem why it failed, or how the results differ; null if there is no problem
+     */
+    ShuffleReport.WorkloadResult result(
+        double copySpeed, String problem, List<ShuffleReport.SideResult> sides) {
+      return new ShuffleReport.WorkloadResult(
+          id, title, base.isEmpty(), rows, dataBytes, copySpeed, problem, sides);
+    }
 
     static Subject shuffle(Workload workload, ShuffleJob job, long rows, long dataBytes) {
       return new Subject(
           workload.id(),
           workload.title(),
+          Optional.empty(),
           workload.wholeJob() ? Optional.empty() : Optional.of(job.withoutShuffle()),
           job,
-          new ShuffleJob.Fingerprint(job),
+          Check.fingerprint(new ShuffleJob.Fingerprint(job)),
           rows,
           dataBytes);
     }
 
-    static Subject query(TpchQuery query) {
+    /**
+     * Opens its tables on a side, unless they are open.
+     *
+     * @param opened the tables that each side has opened last
+     */
+    void open(SideProcess side, Map<SideProcess, OpenTables> opened)
+        throws SideException, InterruptedException {
+      if (tables.isPresent() && !tables.get().equals(opened.get(side))) {
+        side.call(tables.get());
+        opened.put(side, tables.get());
+      }
+    }
+
+    static Subject query(Query query, OpenTables tables, Duration timeout) {
+      long seconds = timeout.toSeconds();
       return new Subject(
-          "tpch-" + query.name().toLowerCase(Locale.ROOT),
-          "TPC-H " + query,
+          query.id(),
+          query.title(),
+          Optional.of(tables),
           Optional.empty(),
-          new RunQuery.CostOnly(query.text()),
-          new RunQuery.Fingerprint(query.text()),
+          new Limited<>(new RunQuery.CostOnly(query.text()), seconds),
+          Check.rows(
+              new Limited<>(new QueryResult(query.text()), seconds),
+              new Limited<>(new QueryResult.EveryAllowed(query.text()), seconds)),
           0,
           0);
     }
@@ -211,8 +267,23 @@ final class ShuffleBench {
       this.progress = progress;
     }
 
-    /** Writes the inputs of workloads and returns the subjects to measure. */
-    List<Subject> shuffles(List<Workload> workloads, double factor)
+    /** Writes the inputs of workloads and queries, and returns the subjects to measure. */
+    List<Subject> subjects(Options options) throws IOException, InterruptedException {
+      List<Subject> subjects = new ArrayList<>();
+      if (!options.workloads().isEmpty()) {
+        subjects.addAll(shuffles(options.workloads(), options.factor()));
+      }
+      Map<TableSet, OpenTables> opened = new HashMap<>();
+      for (Query query : options.queries()) {
+        if (!opened.containsKey(query.tables())) {
+          opened.put(query.tables(), tables(query.tables(), options));
+        }
+        subjects.add(Subject.query(query, opened.get(query.tables()), options.timeout()));
+      }
+      return subjects;
+    }
+
+    private List<Subject> shuffles(List<Workload> workloads, double factor)
         throws IOException, InterruptedException {
       progress.step("writing the workloads' inputs");
       List<Subject> subjects = new ArrayList<>();
@@ -239,11 +310,16 @@ final class ShuffleBench {
       return Subject.shuffle(workload, job, workload.rows(factor), dataBytes);
     }
 
-    /** Writes the tables of TPC-H and returns their folder. */
-    Path tables(double scale) throws IOException, InterruptedException {
-      Path folder = work.folder("tpch");
-      new TableWriter(launcher, cleanup, progress).write(folder, scale);
-      return folder;
+    private OpenTables tables(TableSet tables, Options options)
+        throws IOException, InterruptedException {
+      Path folder =
+          new TableWriter(launcher, cleanup, progress)
+              .provide(
+                  tables,
+                  options.data().map(data -> data.resolve(tables.id())),
+                  work,
+                  options.scale());
+      return new OpenTables(folder.toString(), tables.names());
     }
   }
 }

@@ -2,9 +2,12 @@ package io.weft.examples.bench.shuffle;
 
 import io.weft.examples.measure.MeasureOptions;
 import io.weft.examples.side.WorkFolder;
+import io.weft.examples.tables.TableSet;
 import io.weft.examples.terminal.Progress;
-import io.weft.examples.tpch.TpchQuery;
+import io.weft.examples.tpcds.TpcdsTables;
+import io.weft.examples.tpch.TpchTables;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -24,13 +27,15 @@ import picocli.CommandLine.Option;
     })
 public final class ShuffleBenchCommand implements Callable<Integer> {
   private static final long FULL_ROWS = Workload.NUMERIC.rows(1);
+
+  /** In seconds: less than the time that a side has for any task. */
+  private static final long LONGEST_TIMEOUT = 800;
+
   private static final double QUICK_FACTOR = 0.1;
   private static final Duration QUICK_BUDGET = Duration.ofSeconds(100);
   private static final String WORKLOADS = "numeric,strings,tensors,computed,small-blocks,tpch";
   private static final String QUICK_WORKLOADS = "numeric,tensors,tpch";
-  private static final List<Integer> QUICK_QUERIES = List.of(18);
-  private static final List<Integer> QUERIES =
-      List.of(3, 4, 5, 7, 8, 9, 10, 12, 13, 16, 17, 18, 20, 21);
+  private static final List<String> QUICK_QUERIES = List.of("18");
 
   @Mixin private MeasureOptions measure;
 
@@ -39,7 +44,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       split = ",",
       paramLabel = "NAME",
       description = {
-        "What to measure. Default: " + WORKLOADS + "; with --quick: " + QUICK_WORKLOADS + ".",
+        "What to measure: tpcds or these. Default: " + WORKLOADS + "; with --quick: " + QUICK_WORKLOADS + ".",
         "Groups: "
             + Workload.SHAPES
             + " (other data and partitionings) and "
@@ -52,8 +57,10 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       names = "--queries",
       split = ",",
       paramLabel = "N",
-      description = "Numbers of the TPC-H queries. Default: 14 of them, or 18 with --quick")
-  private List<Integer> numbers;
+      description =
+          "Queries of TPC-H by number, or of TPC-DS by name, such as 14a. Default: 14 of TPC-H, or"
+              + " 18 with --quick; all of TPC-DS")
+  private List<String> names;
 
   @Option(
       names = "--transports",
@@ -74,8 +81,19 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
   @Option(
       names = "--scale",
       paramLabel = "FACTOR",
-      description = "TPC-H scale factor. Default: 1, or 0.1 with --quick")
+      description = "Scale factor of the queries' tables. Default: 1, or 0.1 with --quick")
   private Double scale;
+
+  @Mixin private TableSet.FolderOption data;
+
+  @Option(
+      names = "--timeout",
+      defaultValue = "300",
+      paramLabel = "SECONDS",
+      description =
+          "Time for one run of a query. A query that fails is reported, and the others go on."
+              + " Default: ${DEFAULT-VALUE}")
+  private long timeout;
 
   @Mixin private WorkFolder.KeepOption keep;
 
@@ -87,6 +105,11 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
               + " with Java's flight recorder on in the executors")
   private String profile;
 
+  @Option(
+      names = "--compare",
+      description = "Instead of measuring, only compare the results of the sides")
+  private boolean compare;
+
   @Override
   public Integer call() throws Exception {
     ShuffleBench.Options options = options();
@@ -94,13 +117,33 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       new ProfileRun(options, profile, measure.createFolder(), Progress.toErrors()).run();
       return 0;
     }
+    if (compare) {
+      return new ShuffleBench(options, Progress.toErrors()).compare() ? 0 : 1;
+    }
     return measure.report(
         ShuffleReport.class, progress -> new ShuffleBench(options, progress).run());
   }
 
-  private List<TpchQuery> queries() {
-    List<Integer> usual = measure.quick() ? QUICK_QUERIES : QUERIES;
-    return (numbers == null ? usual : numbers).stream().map(TpchQuery::of).toList();
+  private List<Query> queries(List<String> workloads) {
+    List<String> sets =
+        ShuffleBench.Options.QUERY_SETS.stream().filter(workloads::contains).toList();
+    if (names != null && sets.size() > 1) {
+      throw new IllegalArgumentException(
+          "--queries names queries of one set: choose one of " + String.join(", ", sets));
+    }
+    List<Query> queries = new ArrayList<>();
+    if (workloads.contains(TpchTables.ALL.id())) {
+      chosen(measure.quick() ? QUICK_QUERIES : Query.usualOfTpch())
+          .forEach(name -> queries.add(Query.ofTpch(name)));
+    }
+    if (workloads.contains(TpcdsTables.ALL.id())) {
+      chosen(Query.usualOfTpcds()).forEach(name -> queries.add(Query.ofTpcds(name)));
+    }
+    return queries;
+  }
+
+  private List<String> chosen(List<String> usual) {
+    return names == null ? usual : names;
   }
 
   private ShuffleBench.Options options() {
@@ -108,17 +151,22 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
         workloads != null
             ? workloads
             : List.of((measure.quick() ? QUICK_WORKLOADS : WORKLOADS).split(",", -1));
-    boolean queries = chosen.contains(ShuffleBench.Options.TPCH);
+    if (timeout < 1 || timeout > LONGEST_TIMEOUT) {
+      throw new IllegalArgumentException(
+          "--timeout has to be 1 to " + LONGEST_TIMEOUT + " s, not " + timeout);
+    }
     return new ShuffleBench.Options(
         chosen.stream()
-            .filter(name -> !name.equals(ShuffleBench.Options.TPCH))
+            .filter(name -> !ShuffleBench.Options.QUERY_SETS.contains(name))
             .flatMap(Workload::named)
             .distinct()
             .toList(),
-        queries ? queries() : List.of(),
+        queries(chosen),
         transports,
         rows != null ? (double) rows / FULL_ROWS : measure.quick() ? QUICK_FACTOR : 1,
         scale != null ? scale : measure.quick() ? 0.1 : 1,
+        data.folder(),
+        Duration.ofSeconds(timeout),
         measure.runs(7, 5),
         measure.quick() ? QUICK_BUDGET : Duration.ofHours(3),
         keep.keep());

@@ -55,20 +55,22 @@ final class ShuffleChart {
         report.cores());
   }
 
+  private Stream<ShuffleReport.WorkloadResult> measured() {
+    return report.results().stream().filter(ShuffleReport.WorkloadResult::measured);
+  }
+
   private List<ShuffleReport.WorkloadResult> shuffles() {
-    return report.results().stream().filter(result -> !result.query()).toList();
+    return measured().filter(result -> !result.query()).toList();
   }
 
   private List<ShuffleReport.WorkloadResult> queries() {
-    return report.results().stream().filter(ShuffleReport.WorkloadResult::query).toList();
+    return measured().filter(ShuffleReport.WorkloadResult::query).toList();
   }
 
   private void legend() {
-    if (report.results().isEmpty()) {
-      return;
-    }
     double x = 24;
-    List<ShuffleReport.SideResult> sides = report.results().get(0).sides();
+    List<ShuffleReport.SideResult> sides =
+        measured().map(ShuffleReport.WorkloadResult::sides).findFirst().orElse(List.of());
     for (int i = 0; i < sides.size(); i++) {
       svg.rectangle(x, y - 10, 12, 12, 3, color(i));
       String label = i == 0 ? "Spark's sort shuffle" : sides.get(i).label();

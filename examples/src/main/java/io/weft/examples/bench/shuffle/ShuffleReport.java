@@ -67,6 +67,7 @@ public record ShuffleReport(
         ObjectNode node = (ObjectNode) json.path("results").path(i).path("sides").path(j);
         node.put("timesFaster", result.speedup(side));
         node.put("timesLessCpu", result.cpuSpeedup(side));
+        node.put("timesLessProcessCpu", result.processCpuSpeedup(side));
         result.timesCopy(side).ifPresent(times -> node.put("timesCopy", times));
       }
     }
@@ -81,8 +82,8 @@ public record ShuffleReport(
    * @param rows shuffled; 0 for a query
    * @param dataBytes of data in those rows; 0 for a query
    * @param copyBytesPerSecond the speed at which two threads copied memory just before
-   * @param equal whether all sides came to the same result
-   * @param sides Spark's own shuffle first
+   * @param problem why it failed, or how the results of the sides differ; null if all are equal
+   * @param sides Spark's own shuffle first; none if it failed
    */
   public record WorkloadResult(
       String id,
@@ -91,10 +92,20 @@ public record ShuffleReport(
       long rows,
       long dataBytes,
       double copyBytesPerSecond,
-      boolean equal,
+      String problem,
       List<SideResult> sides) {
     public WorkloadResult {
       sides = List.copyOf(sides);
+    }
+
+    /** Whether all sides came to the same result. */
+    public boolean equal() {
+      return problem == null;
+    }
+
+    /** Whether it was measured on all sides. */
+    public boolean measured() {
+      return !sides.isEmpty();
     }
 
     /** The side that the others are compared with. */
@@ -110,6 +121,11 @@ public record ShuffleReport(
     /** How many times less CPU time a side takes than Spark. */
     public double cpuSpeedup(SideResult side) {
       return spark().shuffleCpuSeconds().median() / side.shuffleCpuSeconds().median();
+    }
+
+    /** How many times less CPU time the executor processes of a side take than those of Spark. */
+    public double processCpuSpeedup(SideResult side) {
+      return spark().shuffleProcessCpuSeconds().median() / side.shuffleProcessCpuSeconds().median();
     }
 
     /** A side's time as a multiple of one copy of the data; empty for a query. */
@@ -130,7 +146,7 @@ public record ShuffleReport(
    * @param jobSeconds the whole job
    * @param shuffleSeconds the shuffle
    * @param shuffleCpuSeconds of the shuffle, on the threads of its tasks only
-   * @param processCpuSeconds of all threads of the executor processes in the whole job, the median
+   * @param shuffleProcessCpuSeconds of the shuffle, on all threads of the executor processes
    * @param storedBytes that map tasks wrote, in their stored form
    * @param ownBytes of a run, read in place by the executor that wrote them
    * @param sameHostBytes of a run, read in place by another executor
@@ -146,7 +162,7 @@ public record ShuffleReport(
       Spread jobSeconds,
       Spread shuffleSeconds,
       Spread shuffleCpuSeconds,
-      double processCpuSeconds,
+      Spread shuffleProcessCpuSeconds,
       long storedBytes,
       long ownBytes,
       long sameHostBytes,

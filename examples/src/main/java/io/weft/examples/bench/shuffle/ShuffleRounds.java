@@ -2,6 +2,7 @@ package io.weft.examples.bench.shuffle;
 
 import io.weft.examples.jobs.ExecutorTotals;
 import io.weft.examples.jobs.JobCost;
+import io.weft.examples.jobs.OpenTables;
 import io.weft.examples.jobs.Settle;
 import io.weft.examples.measure.CopySpeed;
 import io.weft.examples.measure.Quiet;
@@ -14,11 +15,11 @@ import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.Optional;
 
 /** Measures subjects in alternating rounds, after a warm-up of each side. For one thread. */
 final class ShuffleRounds {
@@ -28,6 +29,7 @@ final class ShuffleRounds {
   private final List<SideProcess> sides;
   private final int runs;
   private final Progress progress;
+  private final Map<SideProcess, OpenTables> opened = new HashMap<>();
 
   ShuffleRounds(List<SideProcess> sides, int runs, Progress progress) {
     this.sides = List.copyOf(sides);
@@ -36,35 +38,47 @@ final class ShuffleRounds {
   }
 
   /**
-   * Measures one subject.
+   * Measures one subject. If it fails on a side, the result says why.
    *
    * @param share the time for all of its rounds; two rounds run in any case
    */
   ShuffleReport.WorkloadResult measure(ShuffleBench.Subject subject, Duration share)
       throws IOException, InterruptedException {
-    long start = System.nanoTime();
     double copySpeed = CopySpeed.measure(COPY_THREADS);
     Map<SideProcess, Samples> samples = new LinkedHashMap<>();
-    Set<String> results = new HashSet<>();
+    sides.forEach(side -> samples.put(side, new Samples(side.options())));
+    try {
+      String problem = measure(subject, share, samples).orElse(null);
+      return subject.result(
+          copySpeed, problem, samples.values().stream().map(Samples::result).toList());
+    } catch (SideException failure) {
+      if (sides.stream().anyMatch(SideProcess::closed)) {
+        throw failure;
+      }
+      progress.say(subject.title() + " failed:\n" + failure.getMessage());
+      return subject.result(copySpeed, failure.summary(), List.of());
+    }
+  }
+
+  /** Fills the samples and returns the first difference between results. */
+  private Optional<String> measure(
+      ShuffleBench.Subject subject, Duration share, Map<SideProcess, Samples> samples)
+      throws IOException, InterruptedException {
+    long start = System.nanoTime();
+    Optional<String> problem = Optional.empty();
     for (SideProcess side : sides) {
       progress.detail(subject.title() + ", warming up " + side.options().label());
-      samples.put(side, new Samples(side.options()));
-      results.add(warmUp(subject, side, samples.get(side)));
+      Optional<String> difference = warmUp(subject, side, samples.get(side));
+      if (problem.isEmpty()) {
+        problem = difference.map(text -> side.options().label() + ": " + text);
+      }
     }
     new Rounds(0, runs)
         .runWhile(
             sides,
             run -> run < FEWEST_RUNS || !spent(start, run + 1, share),
             (side, run) -> runOnce(subject, run, side, samples.get(side)));
-    return new ShuffleReport.WorkloadResult(
-        subject.id(),
-        subject.title(),
-        subject.base().isEmpty(),
-        subject.rows(),
-        subject.dataBytes(),
-        copySpeed,
-        results.size() == 1,
-        samples.values().stream().map(Samples::result).toList());
+    return problem;
   }
 
   /**
@@ -77,16 +91,17 @@ final class ShuffleRounds {
     return nanos * (rounds + 1) / rounds > share.toNanos();
   }
 
-  private static String warmUp(ShuffleBench.Subject subject, SideProcess side, Samples samples)
+  private Optional<String> warmUp(ShuffleBench.Subject subject, SideProcess side, Samples samples)
       throws SideException, InterruptedException {
+    subject.open(side, opened);
     ExecutorTotals before = side.call(new ExecutorTotals.Collect());
-    String result = side.call(subject.check());
+    Optional<String> difference = subject.check().difference(side);
     if (subject.base().isPresent()) {
       side.call(subject.base().get());
     }
     side.call(subject.job());
     samples.warmUp(side.call(new ExecutorTotals.Collect()).since(before));
-    return result;
+    return difference;
   }
 
   private void runOnce(ShuffleBench.Subject subject, int run, SideProcess side, Samples samples)
@@ -95,12 +110,16 @@ final class ShuffleRounds {
         subject.title() + ", run " + (run + 1) + " of " + runs + ", " + side.options().label());
     if (subject.base().isPresent()) {
       settle(side);
-      samples.base(side.call(subject.base().get()));
+      double before = side.executorCpuSeconds();
+      JobCost cost = side.call(subject.base().get());
+      samples.base(cost, side.executorCpuSeconds() - before);
     }
+    ExecutorTotals totals = side.call(new ExecutorTotals.Collect());
     settle(side);
-    ExecutorTotals before = side.call(new ExecutorTotals.Collect());
+    double before = side.executorCpuSeconds();
     JobCost cost = side.call(subject.job());
-    samples.job(cost, side.call(new ExecutorTotals.Collect()).since(before));
+    double processCpuSeconds = side.executorCpuSeconds() - before;
+    samples.job(cost, processCpuSeconds, side.call(new ExecutorTotals.Collect()).since(totals));
   }
 
   /** Waits for the leftovers of earlier jobs, so that the next job does not pay for them. */
@@ -112,10 +131,11 @@ final class ShuffleRounds {
   /** Collects the runs of one side in one workload. Not thread-safe. */
   static final class Samples {
     private final SideOptions side;
-    private final List<JobCost> bases = new ArrayList<>();
-    private final List<JobCost> jobs = new ArrayList<>();
+    private final Series base = new Series();
+    private final Series job = new Series();
     private final List<ExecutorTotals> moved = new ArrayList<>();
     private ExecutorTotals warmUp = ExecutorTotals.NONE;
+    private long shuffleBytes;
 
     Samples(SideOptions side) {
       this.side = side;
@@ -125,30 +145,28 @@ final class ShuffleRounds {
       warmUp = totals;
     }
 
-    void base(JobCost cost) {
-      bases.add(cost);
+    void base(JobCost cost, double processCpuSeconds) {
+      base.add(cost, processCpuSeconds);
     }
 
-    void job(JobCost cost, ExecutorTotals totals) {
-      jobs.add(cost);
+    void job(JobCost cost, double processCpuSeconds, ExecutorTotals totals) {
+      job.add(cost, processCpuSeconds);
       moved.add(totals);
+      shuffleBytes = cost.shuffleBytes();
     }
 
     ShuffleReport.SideResult result() {
       ExecutorTotals all = moved.stream().reduce(ExecutorTotals.NONE, ExecutorTotals::plus);
-      Spread base = bases.isEmpty() ? null : spread(bases, 0, true);
-      double baseSeconds = bases.isEmpty() ? 0 : base.median();
-      double baseCpu = bases.isEmpty() ? 0 : spread(bases, 0, false).median();
       ExecutorTotals last = moved.get(moved.size() - 1);
       return new ShuffleReport.SideResult(
           side.name(),
           side.label(),
-          base,
-          spread(jobs, 0, true),
-          spread(jobs, baseSeconds, true),
-          spread(jobs, baseCpu, false),
-          new Spread(moved.stream().map(ExecutorTotals::cpuSeconds).toList()).median(),
-          jobs.get(jobs.size() - 1).shuffleBytes(),
+          base.seconds.isEmpty() ? null : new Spread(base.seconds),
+          new Spread(job.seconds),
+          less(job.seconds, base.seconds),
+          less(job.cpuSeconds, base.cpuSeconds),
+          less(job.processCpuSeconds, base.processCpuSeconds),
+          shuffleBytes,
           last.ownBytes(),
           last.sameHostBytes(),
           last.networkBytes(),
@@ -157,9 +175,23 @@ final class ShuffleRounds {
           all.freshBytes());
     }
 
-    private static Spread spread(List<JobCost> costs, double less, boolean wall) {
-      return new Spread(
-          costs.stream().map(cost -> (wall ? cost.seconds() : cost.cpuSeconds()) - less).toList());
+    /** The values less the median of those without the shuffle. */
+    private static Spread less(List<Double> job, List<Double> base) {
+      double less = base.isEmpty() ? 0 : new Spread(base).median();
+      return new Spread(job.stream().map(value -> value - less).toList());
+    }
+
+    /** The costs of the runs of one job. */
+    private static final class Series {
+      private final List<Double> seconds = new ArrayList<>();
+      private final List<Double> cpuSeconds = new ArrayList<>();
+      private final List<Double> processCpuSeconds = new ArrayList<>();
+
+      void add(JobCost cost, double ofProcesses) {
+        seconds.add(cost.seconds());
+        cpuSeconds.add(cost.cpuSeconds());
+        processCpuSeconds.add(ofProcesses);
+      }
     }
   }
 }

@@ -6,8 +6,12 @@ import io.weft.examples.terminal.TextTable;
 import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 
 /** Formats a report as a table. */
 final class ShuffleTable {
@@ -47,6 +51,7 @@ final class ShuffleTable {
             "CPU s",
             "less CPU",
             "process CPU s",
+            "less process CPU",
             "× copy",
             "stored",
             "in place",
@@ -54,11 +59,13 @@ final class ShuffleTable {
             "fresh")) {
       table.column(title, Align.RIGHT);
     }
-    for (int i = 0; i < report.results().size(); i++) {
+    List<ShuffleReport.WorkloadResult> measured =
+        report.results().stream().filter(ShuffleReport.WorkloadResult::measured).toList();
+    for (int i = 0; i < measured.size(); i++) {
       if (i > 0) {
         table.separator();
       }
-      add(table, report.results().get(i));
+      add(table, measured.get(i));
     }
     return table;
   }
@@ -75,7 +82,8 @@ final class ShuffleTable {
           first ? "" : Units.factor(result.speedup(side)),
           Units.seconds(side.shuffleCpuSeconds().median()),
           first ? "" : Units.factor(result.cpuSpeedup(side)),
-          Units.seconds(side.processCpuSeconds()),
+          Units.seconds(side.shuffleProcessCpuSeconds().median()),
+          first ? "" : Units.factor(result.processCpuSpeedup(side)),
           result.timesCopy(side).map(Units::factor).orElse(""),
           Units.bytes(side.storedBytes()),
           first ? "" : Units.bytes(side.ownBytes() + side.sameHostBytes()),
@@ -100,38 +108,57 @@ final class ShuffleTable {
     List<String> notes = new ArrayList<>();
     notes.add(
         "Seconds are medians: of a shuffle, the job less the same job without it; of a query, the"
-            + " whole. CPU is of the task threads; process CPU is of all threads of the executors"
-            + " in the whole job.");
+            + " whole. CPU is of the task threads; process CPU is of all threads of the executors,"
+            + " with the compiler and the garbage collector.");
     notes.add(
         "× copy: the time as a multiple of copying the data once; fresh: shared memory first"
             + " touched in the runs that count.");
-    queryMeans().forEach(notes::add);
-    boolean equal = report.results().stream().allMatch(ShuffleReport.WorkloadResult::equal);
-    notes.add(equal ? "All sides came to the same results." : "RESULTS ARE NOT EQUAL.");
+    queries().forEach((set, results) -> notes.addAll(means(set, results)));
+    report.results().stream()
+        .filter(result -> !result.equal())
+        .forEach(result -> notes.add(result.title() + ": " + result.problem()));
+    notes.add(report.passed() ? "All sides came to the same results." : "RESULTS ARE NOT EQUAL.");
     return notes;
   }
 
-  private List<String> queryMeans() {
-    List<ShuffleReport.WorkloadResult> queries =
-        report.results().stream()
-            .filter(result -> result.id().startsWith(ShuffleBench.Options.TPCH))
-            .toList();
-    if (queries.isEmpty()) {
-      return List.of();
-    }
+  /** The queries that were measured, by the name of their set. */
+  private Map<String, List<ShuffleReport.WorkloadResult>> queries() {
+    return report.results().stream()
+        .filter(result -> ShuffleBench.Options.QUERY_SETS.stream().anyMatch(result.id()::startsWith)
+                    && result.measured())
+        .collect(
+            Collectors.groupingBy(
+                result -> result.title().substring(0, result.title().lastIndexOf(' ')),
+                LinkedHashMap::new,
+                Collectors.toList()));
+  }
+
+  private static List<String> means(String set, List<ShuffleReport.WorkloadResult> queries) {
     List<String> means = new ArrayList<>();
     int sides = queries.get(0).sides().size();
     for (int i = 1; i < sides; i++) {
       int side = i;
-      List<Double> speedups =
-          queries.stream().map(query -> query.speedup(query.sides().get(side))).toList();
       means.add(
           String.format(
-              "TPC-H under %s: geometric mean %s faster, the least %s.",
+              "%s under %s, geometric means of %d queries (the least): %s faster, %s less CPU, %s"
+                  + " less process CPU.",
+              set,
               queries.get(0).sides().get(i).label(),
-              Units.factor(Spread.geometricMean(speedups)),
-              Units.factor(new Spread(speedups).min())));
+              queries.size(),
+              mean(queries, query -> query.speedup(query.sides().get(side))),
+              mean(queries, query -> query.cpuSpeedup(query.sides().get(side))),
+              mean(queries, query -> query.processCpuSpeedup(query.sides().get(side)))));
     }
     return means;
+  }
+
+  private static String mean(
+      List<ShuffleReport.WorkloadResult> queries,
+      ToDoubleFunction<ShuffleReport.WorkloadResult> ratio) {
+    List<Double> ratios = queries.stream().mapToDouble(ratio).boxed().toList();
+    return Units.factor(Spread.geometricMean(ratios))
+        + " ("
+        + Units.factor(new Spread(ratios).min())
+        + ")";
   }
 }

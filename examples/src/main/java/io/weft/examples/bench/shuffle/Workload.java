@@ -189,8 +189,8 @@ enum Workload {
     if (found.isEmpty()) {
       String names = String.join(", ", Arrays.stream(values()).map(Workload::id).toList());
       throw new IllegalArgumentException(
-          "no workload %s; there are %s and %s, and the groups %s and %s"
-              .formatted(name, names, ShuffleBench.Options.TPCH, SHAPES, OPERATORS));
+          "no workload %s; there are %s, %s, and the groups %s and %s"
+              .formatted(name, names, String.join(" and ", ShuffleBench.Options.QUERY_SETS), SHAPES, OPERATORS));
     }
     return found.stream();
   }

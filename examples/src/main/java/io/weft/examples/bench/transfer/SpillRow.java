@@ -113,8 +113,9 @@ final class SpillRow {
   private Rounds.Cost run(SideProcess side) throws IOException, InterruptedException {
     side.call(new Settle());
     Quiet.await();
+    double before = side.executorCpuSeconds();
     JobCost cost = side.call(job);
-    return new Rounds.Cost(cost.seconds(), cost.cpuSeconds());
+    return new Rounds.Cost(cost.seconds(), side.executorCpuSeconds() - before);
   }
 
   private void requireEqual(List<SideProcess> sides) throws IOException, InterruptedException {

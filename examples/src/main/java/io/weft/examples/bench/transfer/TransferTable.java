@@ -110,9 +110,8 @@ final class TransferTable {
     List<String> notes = new ArrayList<>();
     report.rows().forEach(row -> notes.add(row.id() + ": " + row.title() + "."));
     notes.add(
-        "Seconds and CPU are medians. CPU is of all processes and threads of a side, but of tasks"
-            + " only for spill and encrypted, and not measured for abort. Percentiles are of an"
-            + " HdrHistogram of all runs.");
+        "Seconds and CPU are medians. CPU is of all processes and threads of a side, and not"
+            + " measured for abort. Percentiles are of an HdrHistogram of all runs.");
     long missed = report.rows().stream().filter(row -> !row.goal().met()).count();
     notes.add(missed == 0 ? "All goals were met." : missed + " GOALS WERE NOT MET.");
     return notes;

@@ -16,10 +16,10 @@ class FeedReportTest {
 
   private static Map<FeedSide, List<FeedRead.Result>> results(long lastSum) {
     Map<FeedSide, List<FeedRead.Result>> results = new EnumMap<>(FeedSide.class);
-    results.put(FeedSide.FEED, List.of(new FeedRead.Result(2, 100, 7, 4_000, 0)));
-    results.put(FeedSide.PARQUET, List.of(new FeedRead.Result(12, 100, 7, 8_000, 500_000)));
+    results.put(FeedSide.FEED, List.of(new FeedRead.Result(2, 3, 100, 7, 4_000, 0)));
+    results.put(FeedSide.PARQUET, List.of(new FeedRead.Result(12, 3, 100, 7, 8_000, 500_000)));
     results.put(
-        FeedSide.PLAIN_PARQUET, List.of(new FeedRead.Result(8, 100, lastSum, 8_000, 600_000)));
+        FeedSide.PLAIN_PARQUET, List.of(new FeedRead.Result(8, 3, 100, lastSum, 8_000, 600_000)));
     return results;
   }
 
@@ -34,9 +34,9 @@ class FeedReportTest {
             .toList();
     assertThat(lines)
         .contains(
-            "Weft feed 2.00 2.00 – 2.00 100 0 B 4.00 kB",
-            "Spark + Parquet 12.0 12.0 – 12.0 100 500 kB 8.00 kB",
-            "Spark + Parquet, uncompressed 8.00 8.00 – 8.00 100 600 kB 8.00 kB",
+            "Weft feed 2.00 2.00 – 2.00 3.00 100 0 B 4.00 kB",
+            "Spark + Parquet 12.0 12.0 – 12.0 3.00 100 500 kB 8.00 kB",
+            "Spark + Parquet, uncompressed 8.00 8.00 – 8.00 3.00 100 600 kB 8.00 kB",
             "The feed is 6.00× and 4.00× as fast as by Parquet and by Parquet uncompressed; beyond"
                 + " the scan of the input, which takes 1.00 s and is in all, 11.0× and 7.00×. The"
                 + " goal, 3.00× as fast as by Parquet, was met. All elements were equal.");
@@ -45,7 +45,7 @@ class FeedReportTest {
   @Test
   void aMissedGoalIsShown() {
     Map<FeedSide, List<FeedRead.Result>> slow = results(7);
-    slow.put(FeedSide.PARQUET, List.of(new FeedRead.Result(5.9, 100, 7, 8_000, 500_000)));
+    slow.put(FeedSide.PARQUET, List.of(new FeedRead.Result(5.9, 3, 100, 7, 8_000, 500_000)));
     assertThat(new FeedReport(SCANS, slow).text().toText())
         .contains("3.00× as fast as by Parquet, was NOT MET.");
   }

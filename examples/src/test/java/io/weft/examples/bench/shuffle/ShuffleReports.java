@@ -37,7 +37,7 @@ final class ShuffleReports {
         10_000_000,
         bytes,
         8e9,
-        true,
+        null,
         List.of(
             side("sort", "Spark", spark, 0, 0),
             side("weft-shm", "Weft/shm", shm, bytes, 0),
@@ -52,7 +52,7 @@ final class ShuffleReports {
         0,
         0,
         8e9,
-        true,
+        null,
         List.of(side("sort", "Spark", spark, 0, 0), side("weft-shm", "Weft/shm", weft, 1, 0)));
   }
 
@@ -66,7 +66,7 @@ final class ShuffleReports {
         Spread.of(seconds + 0.5),
         spread,
         spread,
-        seconds * 2,
+        Spread.of(seconds * 2),
         inPlace + network,
         inPlace / 2,
         inPlace - inPlace / 2,

@@ -18,26 +18,27 @@ class ShuffleSamplesTest {
   }
 
   private static ExecutorTotals moved(long spilled, long fresh) {
-    return new ExecutorTotals(2, 3, 10, 20, 30, spilled, fresh);
+    return new ExecutorTotals(2, 10, 20, 30, spilled, fresh);
   }
 
   @Test
   void aShuffleTimeIsTheJobLessTheMedianOfTheJobWithoutShuffle() {
-    samples.base(cost(1, 0.5));
-    samples.base(cost(9, 0.5));
-    samples.base(cost(2, 0.7));
-    samples.job(cost(3, 1.5), moved(0, 0));
-    samples.job(cost(5, 2.5), moved(0, 0));
-    samples.job(cost(4, 3.5), moved(0, 0));
+    samples.base(cost(1, 0.5), 1);
+    samples.base(cost(9, 0.5), 1);
+    samples.base(cost(2, 0.7), 1);
+    samples.job(cost(3, 1.5), 4, moved(0, 0));
+    samples.job(cost(5, 2.5), 4, moved(0, 0));
+    samples.job(cost(4, 3.5), 4, moved(0, 0));
     ShuffleReport.SideResult result = samples.result();
     assertThat(result.baseSeconds().median()).isEqualTo(2);
     assertThat(result.shuffleSeconds().values()).containsExactly(1.0, 2.0, 3.0);
     assertThat(result.shuffleCpuSeconds().median()).isCloseTo(2, within(1e-12));
+    assertThat(result.shuffleProcessCpuSeconds().median()).isEqualTo(3);
   }
 
   @Test
   void aQueryTimeIsThatOfTheWholeJob() {
-    samples.job(cost(3, 1.5), moved(0, 0));
+    samples.job(cost(3, 1.5), 4, moved(0, 0));
     ShuffleReport.SideResult result = samples.result();
     assertThat(result.baseSeconds()).isNull();
     assertThat(result.shuffleSeconds().median()).isEqualTo(3);
@@ -46,8 +47,8 @@ class ShuffleSamplesTest {
   @Test
   void freshMemoryOfTheWarmUpIsCountedSeparately() {
     samples.warmUp(moved(0, 500));
-    samples.job(cost(1, 1), moved(5, 0));
-    samples.job(cost(1, 1), moved(6, 7));
+    samples.job(cost(1, 1), 4, moved(5, 0));
+    samples.job(cost(1, 1), 4, moved(6, 7));
     ShuffleReport.SideResult result = samples.result();
     assertThat(result.firstFreshBytes()).isEqualTo(500);
     assertThat(result.laterFreshBytes()).isEqualTo(7);

@@ -2,6 +2,7 @@ package io.weft.examples.bench.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -14,7 +15,9 @@ class ShuffleTableTest {
     assertThat(lines)
         .anyMatch(line -> line.matches("720 MB +Weft/shm +0.710 +0.639 – 0.852 +4.51× .*"));
     assertThat(lines)
-        .contains("TPC-H under Weft/shm: geometric mean 1.25× faster, the least 0.98×.")
+        .contains(
+            "TPC-H under Weft/shm, geometric means of 2 queries (the least): 1.25× (0.98×) faster, 1.25×"
+                + " (0.98×) less CPU, 1.25× (0.98×) less process CPU.")
         .contains("All sides came to the same results.");
   }
 
@@ -31,11 +34,28 @@ class ShuffleTableTest {
     ShuffleReport.WorkloadResult fine = ShuffleReports.example().results().get(0);
     ShuffleReport.WorkloadResult wrong =
         new ShuffleReport.WorkloadResult(
-            fine.id(), fine.title(), false, 1, 1, 1, false, fine.sides());
+            fine.id(), fine.title(), false, 1, 1, 1, "7 rows instead of 8", fine.sides());
     ShuffleReport example = ShuffleReports.example();
     ShuffleReport report =
         new ShuffleReport("", "", "", "", "", 2, "", 8e9, example.runs(), List.of(wrong));
-    assertThat(report.text().toText()).contains("NOT EQUAL", "RESULTS ARE NOT EQUAL.");
+    assertThat(report.text().toText())
+        .contains(
+            "NOT EQUAL", "columns from Parquet: 7 rows instead of 8", "RESULTS ARE NOT EQUAL.");
+  }
+
+  @Test
+  void aQueryThatFailedIsShownWithItsReasonOnly() {
+    ShuffleReport.WorkloadResult failed =
+        new ShuffleReport.WorkloadResult(
+            "tpcds-q1", "TPC-DS Q1", true, 0, 0, 8e9, "cancelled after 1 s", List.of());
+    ShuffleReport example = ShuffleReports.example();
+    List<ShuffleReport.WorkloadResult> results = new ArrayList<>(example.results());
+    results.add(0, failed);
+    ShuffleReport report =
+        new ShuffleReport("", "", "", "", "", 2, "", 8e9, example.runs(), results);
+    assertThat(report.passed()).isFalse();
+    assertThat(report.text().toText()).contains("TPC-DS Q1: cancelled after 1 s", "TPC-H under");
+    assertThat(report.chart().orElseThrow()).contains("Spark's sort shuffle", "TPC-H Q18");
   }
 
   @Test

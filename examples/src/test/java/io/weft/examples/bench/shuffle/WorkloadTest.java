@@ -91,6 +91,6 @@ class WorkloadTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Workload.named("numbers"))
         .withMessageContaining("numeric, strings, tensors, computed, small-blocks, decimals")
-        .withMessageContaining("and tpch, and the groups shapes and operators");
+        .withMessageContaining("tpch and tpcds, and the groups shapes and operators");
   }
 }
