@@ -241,7 +241,7 @@ final class RowPacker {
       // The last word has the last bytes, followed by zeros.
       put(at + size - 8, Platform.getLong(null, from + length - 8) >>> (64 - 8 * rest));
     }
-    long whole = length - rest;
+    int whole = length - rest;
     if (length > SHORT) {
       Platform.copyMemory(null, from, buffer, at, whole);
     } else {
@@ -255,11 +255,11 @@ final class RowPacker {
   private static long fewBytes(long from, int length) {
     if (length >= 4) {
       long high = Platform.getInt(null, from + length - 4) & 0xffffffffL;
-      return Platform.getInt(null, from) & 0xffffffffL | high << 8 * (length - 4);
+      return (Platform.getInt(null, from) & 0xffffffffL) | (high << (8 * (length - 4)));
     }
     long word = 0;
     for (int i = length - 1; i >= 0; i--) {
-      word = word << 8 | Platform.getByte(null, from + i) & 0xff;
+      word = word << 8 | (Platform.getByte(null, from + i) & 0xff);
     }
     return word;
   }
