@@ -205,7 +205,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
 
   private SerializationStream open(ChunkOutput output, long resetBytes) throws IOException {
     return javaStreams
-        ? new JavaStream.Writer(output, resetBytes, SparkEnv.get().conf())
+        ? new JavaStream(output, resetBytes, SparkEnv.get().conf())
         : serializer.serializeStream(output);
   }
 
