@@ -114,11 +114,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       Option<Aggregator<K, V, C>> aggregator, Iterator<Product2<K, V>> records) {
     ExternalSorter<K, V, C> sorter =
         ExternalSorters.create(
-            context,
-            aggregator,
-            Option.empty(),
-            dependency.keyOrdering(),
-            dependency.serializer());
+            context, aggregator, Option.empty(), dependency.keyOrdering(), dependency.serializer());
     return sorter.insertAllAndUpdateMetrics(records);
   }
 
@@ -153,8 +149,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
     }
 
     @Override
-    public Exception failure(
-        BlockRequest request, int partition, String message, Throwable cause) {
+    public Exception failure(BlockRequest request, int partition, String message, Throwable cause) {
       return blocks.failure(request, partition, message, cause);
     }
   }
@@ -242,8 +237,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
 
     private void endStream() {
       if (stream != null && recordsOfStream != expectedRecords) {
-        throw corrupt(
-            recordsOfStream + " records where the writer counted " + expectedRecords);
+        throw corrupt(recordsOfStream + " records where the writer counted " + expectedRecords);
       }
       stream = null;
       report.read(recordsOfStream);

@@ -210,8 +210,8 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   }
 
   private static void write(SerializationStream stream, Product2<?, ?> record) {
-    SerializationStream afterKey = stream.writeKey(record._1(), ClassTag.Any());
-    SerializationStream unused = afterKey.writeValue(record._2(), ClassTag.Any());
+    stream.writeKey(record._1(), ClassTag.Any());
+    stream.writeValue(record._2(), ClassTag.Any());
   }
 
   /** The stream of one partition. Begins again in each chunk. */

@@ -115,8 +115,7 @@ abstract class StreamsContract {
                 pairs(spark, n)
                     .cogroup(sums(spark, n, 2), 3)
                     .map(e -> e._1() + sorted(e._2()._1()) + sorted(e._2()._2()))),
-        named(
-            "join", (spark, n) -> texts(sums(spark, n, 3).join(pairs(spark, n).distinct(), 4))),
+        named("join", (spark, n) -> texts(sums(spark, n, 3).join(pairs(spark, n).distinct(), 4))),
         named("combined and sorted", (spark, n) -> sortedSums(spark, n, true)),
         named("combined later and sorted", (spark, n) -> sortedSums(spark, n, false)),
         named(
@@ -160,7 +159,9 @@ abstract class StreamsContract {
     assertThat(sorted).isEqualTo(expected);
   }
 
-  /** Below and above the sizes of chunks (64 KiB) and segments (1 MiB), so that streams span them. */
+  /**
+   * Below and above the sizes of chunks (64 KiB) and segments (1 MiB), so that streams span them.
+   */
   @ParameterizedTest
   @ValueSource(ints = {2, MANY})
   void recordsOfAllSizes(int partitions) {
@@ -326,7 +327,9 @@ abstract class StreamsContract {
   }
 
   private static JavaPairRDD<String, Integer> sums(SparkSession session, int records, int parts) {
-    return pairs(session, records).mapValues(i -> i == null ? 0 : i).reduceByKey(hash(parts), Integer::sum);
+    return pairs(session, records)
+        .mapValues(i -> i == null ? 0 : i)
+        .reduceByKey(hash(parts), Integer::sum);
   }
 
   private static JavaRDD<String> sortedSums(SparkSession session, int records, boolean early) {
@@ -355,8 +358,7 @@ abstract class StreamsContract {
   }
 
   /** Adds integers. */
-  private static final class Sum
-      extends scala.runtime.AbstractFunction2<Integer, Integer, Integer>
+  private static final class Sum extends scala.runtime.AbstractFunction2<Integer, Integer, Integer>
       implements java.io.Serializable {
     private static final long serialVersionUID = 1L;
 

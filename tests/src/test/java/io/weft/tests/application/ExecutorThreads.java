@@ -18,12 +18,9 @@ public final class ExecutorThreads {
   public static List<String> names(SparkContext context, int tasks) {
     List<Integer> numbers = IntStream.range(0, tasks).boxed().toList();
     return new JavaSparkContext(context)
-        .parallelize(numbers, tasks)
-        .flatMap(ignored -> here().iterator())
-        .collect()
-        .stream()
-        .distinct()
-        .toList();
+        .parallelize(numbers, tasks).flatMap(ignored -> here().iterator()).collect().stream()
+            .distinct()
+            .toList();
   }
 
   private static List<String> here() {
