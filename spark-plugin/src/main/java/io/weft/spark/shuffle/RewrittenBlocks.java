@@ -7,7 +7,6 @@ import io.weft.shuffle.fetch.FetchListener;
 import io.weft.spark.shuffle.RecordsReader.PackedRows;
 import io.weft.spark.shuffle.RecordsReader.RecordFormat;
 import io.weft.spark.shuffle.StreamReader.Report;
-import io.weft.spark.shuffle.StreamReader.StreamOpener;
 import io.weft.spark.shuffle.StreamReader.StreamedRecords;
 import java.io.BufferedOutputStream;
 import java.io.File;
@@ -103,7 +102,7 @@ final class RewrittenBlocks {
         OutputStream out = new BufferedOutputStream(Files.newOutputStream(file.toPath()));
         SerializationStream records = form.open(env.serializerManager().wrapStream(id, out))) {
       if (form.route() == RecordRoute.STREAMS) {
-        copyStreams(chunks, StreamOpener.of(form.serializer(), conf), records);
+        copyStreams(chunks, form.serializer(), records);
       } else {
         copy(chunks, form.newFormat(), records);
       }
@@ -153,8 +152,9 @@ final class RewrittenBlocks {
   }
 
   private static void copyStreams(
-      ChunkReader chunks, StreamOpener opener, SerializationStream out) {
-    StreamedRecords<Object, Object> records = new StreamedRecords<>(chunks, opener, NO_TASK);
+      ChunkReader chunks, Serializer serializer, SerializationStream out) {
+    StreamedRecords<Object, Object> records =
+        new StreamedRecords<>(chunks, serializer.newInstance(), NO_TASK);
     while (records.hasNext()) {
       write(records.next(), out);
     }

@@ -10,7 +10,6 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.ExternalSorters;
 import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import java.io.ByteArrayInputStream;
-import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.util.ArrayList;
@@ -23,11 +22,7 @@ import java.util.Objects;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
-import org.apache.spark.SparkConf;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
-import org.apache.spark.serializer.DeserializationStream;
-import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
@@ -69,9 +64,9 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
   @Override
   public Iterator<Product2<K, C>> read() {
     ChunkReader chunks = exchange.read(blocks.requests(), new FetchMetrics(metrics, false));
-    StreamOpener opener = StreamOpener.of(dependency.serializer(), SparkEnv.get().conf());
+    SerializerInstance serializer = dependency.serializer().newInstance();
     StreamedRecords<K, Object> records =
-        new StreamedRecords<>(chunks, opener, new TaskReport(context, blocks, metrics));
+        new StreamedRecords<>(chunks, serializer, new TaskReport(context, blocks, metrics));
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             task -> {
@@ -123,22 +118,6 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
     return sorter.insertAllAndUpdateMetrics(records);
   }
 
-  /** Opens the streams of one reader. For one thread at a time. */
-  interface StreamOpener {
-    /** Begins to read a stream. */
-    DeserializationStream open(InputStream bytes) throws IOException;
-
-    /** Opens what {@link StreamWriter} writes for this serializer, in the thread of a task. */
-    static StreamOpener of(Serializer serializer, SparkConf conf) {
-      if (JavaStream.replaces(serializer, conf)) {
-        ClassLoader loader = Thread.currentThread().getContextClassLoader();
-        return bytes -> new JavaStream.Reader(bytes, loader);
-      }
-      SerializerInstance instance = serializer.newInstance();
-      return instance::deserializeStream;
-    }
-  }
-
   /** What an iterator over streams needs from its caller. */
   interface Report {
     /** Throws an exception if the task should end. */
@@ -186,7 +165,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
     /** These are null after the end. */
     private ChunkReader chunks;
 
-    private StreamOpener opener;
+    private SerializerInstance serializer;
     private Map<Block, BeginOfStream> begun = new HashMap<>();
 
     /** The current stream, or null between streams. */
@@ -204,9 +183,9 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       private long records;
     }
 
-    StreamedRecords(ChunkReader chunks, StreamOpener opener, Report report) {
+    StreamedRecords(ChunkReader chunks, SerializerInstance serializer, Report report) {
       this.chunks = chunks;
-      this.opener = opener;
+      this.serializer = serializer;
       this.report = report;
     }
 
@@ -253,8 +232,6 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
         // Throws Spark's exception with the reason why the task was killed.
         report.checkKilled();
         throw e;
-      } catch (IOException e) {
-        throw SneakyThrow.<RuntimeException>raise(e);
       }
     }
 
@@ -267,7 +244,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       recordsOfStream = 0;
     }
 
-    private void startChunk() throws IOException {
+    private void startChunk() {
       ChunkInput input = new ChunkInput(chunks);
       int header = input.read();
       Block block = new Block(chunks.request().key(), chunks.partition());
@@ -278,7 +255,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       } else if (header == StreamWriter.LAST) {
         BeginOfStream begin = begun.remove(block);
         expectedRecords = chunks.rows() + (begin == null ? 0 : begin.records);
-        stream = opener.open(joined(begin, input)).asKeyValueIterator();
+        stream = serializer.deserializeStream(joined(begin, input)).asKeyValueIterator();
       } else {
         throw corrupt("it has the header " + header);
       }
@@ -298,7 +275,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       }
       chunks.close();
       chunks = null;
-      opener = null;
+      serializer = null;
       begun = null;
     }
 

@@ -63,7 +63,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   private final SerializerInstance serializer;
   private final boolean javaStreams;
 
-  /** Whether a partition's stream has bytes in chunks and has not ended. */
+  /** Whether a partition's chunk ends within a stream. */
   private final boolean[] unfinished;
 
   @SuppressWarnings("unchecked")
@@ -109,13 +109,14 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   private long reordered(Iterator<Product2<K, V>> records, PartitionChunks chunks)
       throws IOException {
     Partitioner partitioner = dependency.partitioner();
-    ChunkOutput output = new ChunkOutput(chunks, unfinished);
+    ChunkOutput output = new ChunkOutput(chunks);
     SerializationStream stream = serializer.serializeStream(output);
     long count = 0;
     while (records.hasNext()) {
       Product2<K, V> record = records.next();
       int partition = partitioner.getPartition(record._1());
       output.partition = partition;
+      unfinished[partition] = true;
       write(stream, record);
       stream.flush();
       unfinished[partition] = false;
@@ -198,7 +199,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
 
   private SerializationStream open(ChunkOutput output, long resetBytes) throws IOException {
     return javaStreams
-        ? new JavaStream.Writer(output, resetBytes, SparkEnv.get().conf())
+        ? new JavaStream(output, resetBytes, SparkEnv.get().conf())
         : serializer.serializeStream(output);
   }
 
@@ -224,13 +225,14 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       this.writer = writer;
       this.resetBytes = Math.min(RESET_BYTES, RESET_BYTES_OF_ALL / open);
       this.chunks = chunks;
-      this.output = new ChunkOutput(chunks, writer.unfinished);
+      this.output = new ChunkOutput(chunks);
       this.partition = partition;
       output.partition = partition;
     }
 
     void add(Product2<?, ?> record) throws IOException {
       if (stream == null) {
+        writer.unfinished[partition] = true;
         begin = output.count();
         stream = writer.open(output, resetBytes);
       }
@@ -259,13 +261,11 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     static final int DISCARD = -1;
 
     private final PartitionChunks chunks;
-    private final boolean[] unfinished;
     private int partition = DISCARD;
     private long count;
 
-    ChunkOutput(PartitionChunks chunks, boolean[] unfinished) {
+    ChunkOutput(PartitionChunks chunks) {
       this.chunks = chunks;
-      this.unfinished = unfinished;
     }
 
     @Override
@@ -274,7 +274,6 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
         long at = chunks.room(partition, 1);
         Memory.putByte(at, (byte) oneByte);
         chunks.wrotePiece(partition, at + 1);
-        unfinished[partition] = true;
         count++;
       }
     }
@@ -287,7 +286,6 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
         long at = chunks.room(partition, piece);
         Memory.copyFrom(bytes, Memory.BYTE_ARRAY + offset + done, at, piece);
         chunks.wrotePiece(partition, at + piece);
-        unfinished[partition] = true;
         done += piece;
       }
       count += length;

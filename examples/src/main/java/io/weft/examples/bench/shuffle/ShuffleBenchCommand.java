@@ -44,7 +44,11 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       split = ",",
       paramLabel = "NAME",
       description = {
-        "What to measure: tpcds or these. Default: " + WORKLOADS + "; with --quick: " + QUICK_WORKLOADS + ".",
+        "What to measure: tpcds or these. Default: "
+            + WORKLOADS
+            + "; with --quick: "
+            + QUICK_WORKLOADS
+            + ".",
         "Groups: "
             + Workload.SHAPES
             + " (other data and partitionings) and "

@@ -124,7 +124,9 @@ final class ShuffleTable {
   /** The queries that were measured, by the name of their set. */
   private Map<String, List<ShuffleReport.WorkloadResult>> queries() {
     return report.results().stream()
-        .filter(result -> ShuffleBench.Options.QUERY_SETS.stream().anyMatch(result.id()::startsWith)
+        .filter(
+            result ->
+                ShuffleBench.Options.QUERY_SETS.stream().anyMatch(result.id()::startsWith)
                     && result.measured())
         .collect(
             Collectors.groupingBy(

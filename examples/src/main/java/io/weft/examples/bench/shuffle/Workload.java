@@ -190,7 +190,12 @@ enum Workload {
       String names = String.join(", ", Arrays.stream(values()).map(Workload::id).toList());
       throw new IllegalArgumentException(
           "no workload %s; there are %s, %s, and the groups %s and %s"
-              .formatted(name, names, String.join(" and ", ShuffleBench.Options.QUERY_SETS), SHAPES, OPERATORS));
+              .formatted(
+                  name,
+                  names,
+                  String.join(" and ", ShuffleBench.Options.QUERY_SETS),
+                  SHAPES,
+                  OPERATORS));
     }
     return found.stream();
   }
