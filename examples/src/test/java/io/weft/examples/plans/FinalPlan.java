@@ -116,8 +116,7 @@ record FinalPlan(List<String> operators, int readPartitions, int skewSplits) {
         ? Optional.empty()
         : Optional.of(
             "partitions and skew splits without Weft %d and %d, with Weft %d and %d"
-                .formatted(
-                    readPartitions, skewSplits, other.readPartitions, other.skewSplits));
+                .formatted(readPartitions, skewSplits, other.readPartitions, other.skewSplits));
   }
 
   /** Within a fifth, or by one. */

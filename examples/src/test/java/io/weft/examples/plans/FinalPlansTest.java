@@ -109,7 +109,8 @@ class FinalPlansTest {
   /** The comparison itself notices other plans. */
   @Test
   void sizesThatAreFarOffMakeOtherPlans() {
-    String query = "SELECT k, count(random) FROM (SELECT /*+ REBALANCE(k) */ * FROM skewed) GROUP BY k";
+    String query =
+        "SELECT k, count(random) FROM (SELECT /*+ REBALANCE(k) */ * FROM skewed) GROUP BY k";
     FinalPlan before = FinalPlan.run(session, query, true);
     session.conf().set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "64KB");
     try {

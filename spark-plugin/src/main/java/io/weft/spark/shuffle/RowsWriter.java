@@ -41,8 +41,7 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
     super(dependency, key, context, metrics, exchange, sizes);
     this.dependency = dependency;
     this.checksums = RowChecksums.of(dependency);
-    this.blockSizes =
-        blockSizes.open(key.shuffleId(), dependency.partitioner().numPartitions());
+    this.blockSizes = blockSizes.open(key.shuffleId(), dependency.partitioner().numPartitions());
     this.sampled = new UnsafeRow(RowSerializer.of(dependency.serializer()).fields());
   }
 

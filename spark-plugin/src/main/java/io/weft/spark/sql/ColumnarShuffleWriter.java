@@ -63,8 +63,7 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
             output(),
             WeftSettings.BATCH_ROWS.get(conf),
             WeftSettings.BATCH_SIZE.get(conf));
-    this.checksum =
-        dependency.hasRowChecksums() ? new BatchChecksum(dependency.schema()) : null;
+    this.checksum = dependency.hasRowChecksums() ? new BatchChecksum(dependency.schema()) : null;
     this.sizes = sizes.open(dependency.shuffleId(), dependency.numPartitions());
     scatter.listen(this::written);
     freeAtEnd(scatter::close);

@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Estimates the bytes of tables on GPUs in Spark's row format. Adaptive execution uses this size for
- * broadcasts. Stateless.
+ * Estimates the bytes of tables on GPUs in Spark's row format. Adaptive execution uses this size
+ * for broadcasts. Stateless.
  */
 final class RowBytes {
   private RowBytes() {}

@@ -90,9 +90,7 @@ class BatchChecksumTest {
     Collections.reverse(rows);
     rows.forEach(placed -> backwards.add(bytes.of(placed.row()), placed.partition()));
     BatchChecksum fewer = new BatchChecksum(schema);
-    rows.stream()
-        .skip(1)
-        .forEach(placed -> fewer.add(bytes.of(placed.row()), placed.partition()));
+    rows.stream().skip(1).forEach(placed -> fewer.add(bytes.of(placed.row()), placed.partition()));
     assertThat(forwards.value()).isEqualTo(backwards.value()).isNotEqualTo(fewer.value());
   }
 

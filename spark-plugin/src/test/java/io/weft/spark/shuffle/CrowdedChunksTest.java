@@ -71,7 +71,13 @@ class CrowdedChunksTest {
   private long write(long[] lastBytes) throws IOException {
     long before = LocalSpark.statistics().arena().extents();
     PartitionChunks chunks =
-        new PartitionChunks(output, TaskContext$.MODULE$.empty(), PARTITIONS, lastBytes, MAX_CHUNK, (partition, address, end, records) -> {});
+        new PartitionChunks(
+            output,
+            TaskContext$.MODULE$.empty(),
+            PARTITIONS,
+            lastBytes,
+            MAX_CHUNK,
+            (partition, address, end, records) -> {});
     for (int record = 0; record < RECORDS; record++) {
       int partition = record % PARTITIONS;
       chunks.wrote(partition, chunks.room(partition, RECORD) + RECORD);
