@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -353,7 +352,7 @@ public final class BatchChecksum {
   private static final class Nested implements ColumnUpdate {
     private final int ordinal;
     private final ColumnLayout layout;
-    private final Map<ColumnLayout, OpaqueTypes.Reader> readers = new IdentityHashMap<>();
+    private final IdentityHashMap<ColumnLayout, OpaqueTypes.Reader> readers = new IdentityHashMap<>();
 
     Nested(int ordinal, ColumnLayout layout) {
       this.ordinal = ordinal;

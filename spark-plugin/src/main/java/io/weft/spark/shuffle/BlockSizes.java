@@ -230,7 +230,7 @@ public final class BlockSizes {
       }
       int head = Math.min(TaskSizes.SIZE_BYTES, added);
       for (int i = 0; i < head; i++) {
-        bytes[length + i] = (byte) (size >> 24 - 8 * i);
+        bytes[length + i] = (byte) (size >> (24 - 8 * i));
       }
       Platform.copyMemory(
           row.getBaseObject(),
@@ -299,7 +299,7 @@ public final class BlockSizes {
       // Samples of about the same size tell a ratio only.
       return spread > 0.01 * plain * plain * all.size() && slope > 0 && overhead >= 0
           ? new SizeModel(overhead, slope, ratios, endBytes)
-          : new SizeModel(endBytes, (compressed - endBytes) / plain, ratios, endBytes);
+          : new SizeModel((double) endBytes, (compressed - endBytes) / plain, ratios, endBytes);
     }
 
     long size(int partition, long serialized) {

@@ -46,9 +46,9 @@ class BlockSizesTest {
     }
     long[] expected = sparks(conf, blocks);
     long[] actual = reported(new BlockSizes(conf), blocks);
-    assertThat((double) sum(actual)).isCloseTo(sum(expected), within(0.1 * sum(expected)));
+    assertThat((double) sum(actual)).isCloseTo((double) sum(expected), within(0.1 * sum(expected)));
     for (int p = 0; p < partitions; p++) {
-      assertThat((double) actual[p]).isCloseTo(expected[p], within(0.25 * expected[p] + 64));
+      assertThat((double) actual[p]).isCloseTo((double) expected[p], within(0.25 * expected[p] + 64));
     }
   }
 
@@ -62,7 +62,7 @@ class BlockSizesTest {
     }
     long[] expected = sparks(conf, blocks);
     long[] actual = reported(new BlockSizes(conf), blocks);
-    assertThat((double) actual[37]).isCloseTo(expected[37], within(0.2 * expected[37]));
+    assertThat((double) actual[37]).isCloseTo((double) expected[37], within(0.2 * expected[37]));
   }
 
   @Test
