@@ -27,12 +27,12 @@ public final class Decimal128 {
     if (length > 16) {
       put(source, from + length - 16, 16, base, offset);
     } else if (length > 8) {
-      long high = Long.reverseBytes(Platform.getLong(source, from)) >> 8 * (16 - length);
+      long high = Long.reverseBytes(Platform.getLong(source, from)) >> (8 * (16 - length));
       set(Long.reverseBytes(Platform.getLong(source, from + length - 8)), high, base, offset);
     } else {
       long low = length == 0 ? 0 : Platform.getByte(source, from);
       for (int i = 1; i < length; i++) {
-        low = low << 8 | Platform.getByte(source, from + i) & 0xff;
+        low = low << 8 | (Platform.getByte(source, from + i) & 0xff);
       }
       set(low, low >> 63, base, offset);
     }
@@ -69,7 +69,7 @@ public final class Decimal128 {
     int shift = 64 - 8 * length;
     if (length > 8) {
       shift += 64;
-      long first = shift == 0 ? high : high << shift | low >>> 64 - shift;
+      long first = shift == 0 ? high : high << shift | low >>> (64 - shift);
       set(Long.reverseBytes(first), Long.reverseBytes(low << shift), base, offset);
     } else {
       set(Long.reverseBytes(low << shift), 0, base, offset);
