@@ -331,13 +331,17 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
       page = null;
       left = 0;
     }
+    List<Page> unneeded;
     List<UnsafeSorterSpillWriter> files;
     synchronized (this) {
-      long unused = freePages();
-      unread.clear();
+      unneeded = List.copyOf(pages);
       files = List.copyOf(spills);
+      pages.clear();
       spills.clear();
+      unread.clear();
     }
+    // Without this object's lock: a thread that spills holds the lock of the memory manager.
+    unneeded.forEach(full -> freePage(full.block()));
     for (UnsafeSorterSpillWriter spill : files) {
       boolean unused = spill.getFile().delete();
     }

@@ -31,10 +31,7 @@ class RangeBoundsTest {
   /** Results of tasks go through the user's serializer. */
   @RegisterExtension
   static final SqlSpark SPARK =
-      new SqlSpark(
-          Map.of(
-              "spark.serializer", "org.apache.spark.serializer.KryoSerializer",
-              "spark.kryo.registrationRequired", "true"));
+      new SqlSpark(Map.of("spark.serializer", "org.apache.spark.serializer.KryoSerializer"));
 
   @TempDir static Path folder;
 
