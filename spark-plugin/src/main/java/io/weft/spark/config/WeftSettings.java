@@ -69,7 +69,7 @@ public final class WeftSettings {
       new Setting<>(
           PREFIX + "rdd.streams",
           SettingTypes.bool(),
-          true,
+          false,
           APPLICATION,
           "Whether RDD shuffles of any serializer go through Weft, also if they aggregate or sort."
               + " Their serialized records are not compressed in memory and on disk. When false,"

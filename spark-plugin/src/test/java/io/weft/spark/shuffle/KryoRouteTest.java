@@ -44,6 +44,7 @@ class KryoRouteTest {
   @BeforeAll
   static void start() {
     Map<String, String> settings = new HashMap<>(Tensors.SETTINGS);
+    settings.put("spark.weft.rdd.streams", "true");
     settings.put("spark.weft.memory.segmentSize", "1m");
     spark = LocalSpark.start(settings);
   }

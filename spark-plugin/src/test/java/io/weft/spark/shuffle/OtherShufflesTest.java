@@ -22,7 +22,7 @@ class OtherShufflesTest {
 
   @BeforeAll
   static void start() {
-    spark = LocalSpark.start(Map.of("spark.weft.rdd.streams", "false"));
+    spark = LocalSpark.start(Map.of());
   }
 
   @AfterAll

@@ -69,6 +69,7 @@ abstract class StreamsContract {
   /** Further settings of the application. */
   StreamsContract(Map<String, String> further) {
     settings = new HashMap<>(further);
+    settings.put("spark.weft.rdd.streams", "true");
     settings.put("spark.weft.memory.segmentSize", Integer.toString(MEGABYTE));
     settings.put("spark.shuffle.spill.numElementsForceSpillThreshold", "100");
   }

@@ -41,7 +41,10 @@ class DecommissionTest {
   @RegisterExtension
   @Order(2)
   static final WeftCluster CLUSTER =
-      new WeftCluster(WORKSPACE).migrating().set("spark.weft.fetch.timeout", "20s");
+      new WeftCluster(WORKSPACE)
+          .migrating()
+          .set("spark.weft.rdd.streams", "true")
+          .set("spark.weft.fetch.timeout", "20s");
 
   @BeforeEach
   void allExecutorsAreThere() {

@@ -45,6 +45,7 @@ class ExecutorLossTest {
   @Order(2)
   static final WeftCluster CLUSTER =
       new WeftCluster(WORKSPACE)
+          .set("spark.weft.rdd.streams", "true")
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 

@@ -30,6 +30,7 @@ abstract class RddEqualityContract {
     cluster =
         new WeftCluster(workspace)
             .set("spark.serializer", "org.apache.spark.serializer." + serializer)
+            .set("spark.weft.rdd.streams", "true")
             .set("spark.weft.transport", transport);
   }
 
