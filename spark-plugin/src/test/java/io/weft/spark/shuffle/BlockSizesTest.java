@@ -66,6 +66,16 @@ class BlockSizesTest {
   }
 
   @Test
+  void aLargeBlockAmongManySmallOnesHasSparksSize() throws IOException {
+    SparkConf conf = new SparkConf(false);
+    List<List<UnsafeRow>> blocks = new ArrayList<>();
+    for (int p = 0; p < 100; p++) {
+      blocks.add(rows(p, p == 37 ? 100 : 1 + p % 2, 1000));
+    }
+    assertThat(reported(new BlockSizes(conf), blocks)[37]).isEqualTo(sparks(conf, blocks)[37]);
+  }
+
+  @Test
   void laterTasksUseTheModelOfEarlierOnes() throws IOException {
     SparkConf conf = new SparkConf(false);
     BlockSizes sizes = new BlockSizes(conf);
