@@ -48,7 +48,8 @@ class BlockSizesTest {
     long[] actual = reported(new BlockSizes(conf), blocks);
     assertThat((double) sum(actual)).isCloseTo((double) sum(expected), within(0.1 * sum(expected)));
     for (int p = 0; p < partitions; p++) {
-      assertThat((double) actual[p]).isCloseTo((double) expected[p], within(0.25 * expected[p] + 64));
+      assertThat((double) actual[p])
+          .isCloseTo((double) expected[p], within(0.25 * expected[p] + 64));
     }
   }
 
