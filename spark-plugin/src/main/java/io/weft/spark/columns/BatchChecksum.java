@@ -352,7 +352,8 @@ public final class BatchChecksum {
   private static final class Nested implements ColumnUpdate {
     private final int ordinal;
     private final ColumnLayout layout;
-    private final IdentityHashMap<ColumnLayout, OpaqueTypes.Reader> readers = new IdentityHashMap<>();
+    private final IdentityHashMap<ColumnLayout, OpaqueTypes.Reader> readers =
+        new IdentityHashMap<>();
 
     Nested(int ordinal, ColumnLayout layout) {
       this.ordinal = ordinal;

@@ -103,6 +103,9 @@ public final class BlockSizes {
     private final Map<Integer, RowSample> samples = new HashMap<>();
     private int bytesLeft = MAX_BYTES;
 
+    /** The most bytes of a partition when its sample was begun. */
+    private long largest;
+
     private TaskSizes(BlockSizes owner, ShuffleSizes shuffle, SizeModel known, int partitions) {
       this.owner = owner;
       this.shuffle = shuffle;
@@ -127,9 +130,14 @@ public final class BlockSizes {
       if (begun != null) {
         return !begun.isFull();
       }
-      // Large partitions come back, and their own sizes matter most.
-      boolean chosen = partition % stride == 0 || !first || samples.size() < LEAST_SAMPLES;
-      return chosen && samples.size() < MAX_SAMPLES;
+      // Large partitions matter most: they come back, or have much more rows than the others.
+      boolean large = !first || serialized[partition] > 2 * largest;
+      boolean chosen = large || partition % stride == 0 || samples.size() < LEAST_SAMPLES;
+      if (!chosen || samples.size() == MAX_SAMPLES) {
+        return false;
+      }
+      largest = Math.max(largest, serialized[partition]);
+      return true;
     }
 
     /** Returns the sample of a partition, to which the caller adds rows until it is full. */

@@ -48,7 +48,8 @@ class BlockSizesTest {
     long[] actual = reported(new BlockSizes(conf), blocks);
     assertThat((double) sum(actual)).isCloseTo((double) sum(expected), within(0.1 * sum(expected)));
     for (int p = 0; p < partitions; p++) {
-      assertThat((double) actual[p]).isCloseTo((double) expected[p], within(0.25 * expected[p] + 64));
+      assertThat((double) actual[p])
+          .isCloseTo((double) expected[p], within(0.25 * expected[p] + 64));
     }
   }
 
@@ -63,6 +64,16 @@ class BlockSizesTest {
     long[] expected = sparks(conf, blocks);
     long[] actual = reported(new BlockSizes(conf), blocks);
     assertThat((double) actual[37]).isCloseTo((double) expected[37], within(0.2 * expected[37]));
+  }
+
+  @Test
+  void aLargeBlockAmongManySmallOnesHasSparksSize() throws IOException {
+    SparkConf conf = new SparkConf(false);
+    List<List<UnsafeRow>> blocks = new ArrayList<>();
+    for (int p = 0; p < 100; p++) {
+      blocks.add(rows(p, p == 37 ? 100 : 1 + p % 2, 1000));
+    }
+    assertThat(reported(new BlockSizes(conf), blocks)[37]).isEqualTo(sparks(conf, blocks)[37]);
   }
 
   @Test
