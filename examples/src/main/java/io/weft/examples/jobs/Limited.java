@@ -4,6 +4,7 @@ import io.weft.examples.side.SideTask;
 import java.io.Serializable;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -30,14 +31,15 @@ public record Limited<R extends Serializable>(SideTask<R> task, long seconds)
               return thread;
             });
     // Again and again, because an adaptive plan may start another job at the same moment.
-    clock.scheduleAtFixedRate(
-        () -> {
-          expired.set(true);
-          session.sparkContext().cancelAllJobs();
-        },
-        seconds,
-        REPEAT_SECONDS,
-        TimeUnit.SECONDS);
+    ScheduledFuture<?> cancels =
+        clock.scheduleAtFixedRate(
+            () -> {
+              expired.set(true);
+              session.sparkContext().cancelAllJobs();
+            },
+            seconds,
+            REPEAT_SECONDS,
+            TimeUnit.SECONDS);
     try {
       return task.run(session);
     } catch (Exception e) {
@@ -49,7 +51,8 @@ public record Limited<R extends Serializable>(SideTask<R> task, long seconds)
       }
       throw e;
     } finally {
-      clock.shutdownNow();
+      cancels.cancel(false);
+      clock.shutdown();
     }
   }
 }

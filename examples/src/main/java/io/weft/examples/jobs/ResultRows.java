@@ -22,7 +22,7 @@ public record ResultRows(List<ResultRow> rows) implements Serializable {
   public static final double TOLERANCE = 1e-9;
 
   private static final Comparator<ResultRow> BY_NUMBERS =
-      (a, b) -> Arrays.compare(a.numbers(), b.numbers());
+      (a, b) -> Arrays.compare(a.array(), b.array());
 
   public ResultRows {
     rows = new ArrayList<>(rows);
@@ -96,7 +96,11 @@ public record ResultRows(List<ResultRow> rows) implements Serializable {
    *     number
    * @param numbers the finite floating point numbers, in their order
    */
-  public record ResultRow(String text, double[] numbers) implements Serializable {
+  public record ResultRow(String text, List<Double> numbers) implements Serializable {
+    public ResultRow {
+      numbers = new ArrayList<>(numbers);
+    }
+
     /** Converts the columns of a row from one position up to another. */
     static ResultRow of(Row row, int from, int to) {
       StringBuilder text = new StringBuilder();
@@ -112,8 +116,11 @@ public record ResultRows(List<ResultRow> rows) implements Serializable {
           text.append(RunQuery.value(value));
         }
       }
-      return new ResultRow(
-          text.toString(), numbers.stream().mapToDouble(Double::doubleValue).toArray());
+      return new ResultRow(text.toString(), numbers);
+    }
+
+    private double[] array() {
+      return numbers.stream().mapToDouble(Double::doubleValue).toArray();
     }
 
     /** Whether both have equal values, floating point numbers within the tolerance. */
@@ -121,9 +128,10 @@ public record ResultRows(List<ResultRow> rows) implements Serializable {
       if (!text.equals(other.text)) {
         return false;
       }
-      for (int i = 0; i < numbers.length; i++) {
-        double larger = Math.max(Math.abs(numbers[i]), Math.abs(other.numbers[i]));
-        if (Math.abs(numbers[i] - other.numbers[i]) > larger * TOLERANCE) {
+      for (int i = 0; i < numbers.size(); i++) {
+        double mine = numbers.get(i);
+        double others = other.numbers.get(i);
+        if (Math.abs(mine - others) > Math.max(Math.abs(mine), Math.abs(others)) * TOLERANCE) {
           return false;
         }
       }
@@ -131,20 +139,8 @@ public record ResultRows(List<ResultRow> rows) implements Serializable {
     }
 
     @Override
-    public boolean equals(Object other) {
-      return other instanceof ResultRow row
-          && text.equals(row.text)
-          && Arrays.equals(numbers, row.numbers);
-    }
-
-    @Override
-    public int hashCode() {
-      return 31 * text.hashCode() + Arrays.hashCode(numbers);
-    }
-
-    @Override
     public String toString() {
-      return numbers.length == 0 ? text : text + " with " + Arrays.toString(numbers);
+      return numbers.isEmpty() ? text : text + " with " + numbers;
     }
   }
 }

