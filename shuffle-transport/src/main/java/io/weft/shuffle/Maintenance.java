@@ -39,8 +39,8 @@ final class Maintenance implements AutoCloseable {
   private static void run(Runnable work) {
     try {
       work.run();
-    } catch (RuntimeException e) {
-      // The next run tries again.
+    } catch (RuntimeException | Error e) {
+      // The next run tries again. The pool would run no more work that throws.
       LOG.warn("Maintenance of the exchange failed", e);
     }
   }

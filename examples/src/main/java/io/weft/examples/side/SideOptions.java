@@ -43,6 +43,8 @@ public record SideOptions(
     Map<String, String> conf = clustered(common);
     conf.put("spark.plugins", PLUGIN);
     conf.put("spark.weft.transport", mode);
+    // Off by default, but the workload of an RDD is there to measure it.
+    conf.put("spark.weft.rdd.streams", "true");
     return new SideOptions("weft-" + mode, "Weft/" + mode, "1g", conf);
   }
 

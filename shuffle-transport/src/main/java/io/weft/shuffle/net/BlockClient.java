@@ -54,8 +54,11 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
       connectors(MAX_TO_UNREACHABLE, "weft-connect-again-");
   private final Set<String> unreachableHosts = ConcurrentHashMap.newKeySet();
 
-  /** A refusal comes at once; a failure after this time means that the host does not answer. */
-  private final long lateNanos;
+  /**
+   * A living host refuses at once. One that is off fails after the connect timeout, or after about
+   * three seconds if its network knows that it is gone.
+   */
+  private static final long LATE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final int connectionsPerPeer;
   private final AtomicInteger nextSlot = new AtomicInteger();
@@ -70,8 +73,6 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
   public BlockClient(SparkTransport transport) {
     this.factory = transport.createClientFactory();
     this.connectionsPerPeer = transport.conf().numConnectionsPerPeer();
-    this.lateNanos =
-        TimeUnit.MILLISECONDS.toNanos(transport.conf().connectionCreationTimeoutMs()) / 2;
   }
 
   private static ExecutorService connectors(int most, String name) {
@@ -159,7 +160,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
     } catch (InterruptedException e) {
       connection.completeExceptionally(new IOException("the exchange is closed", e));
     } catch (IOException | RuntimeException e) {
-      if (System.nanoTime() - start >= lateNanos) {
+      if (System.nanoTime() - start >= LATE_NANOS) {
         markUnreachable(peer.host());
       }
       connection.completeExceptionally(

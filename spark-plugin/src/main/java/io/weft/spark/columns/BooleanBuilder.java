@@ -56,7 +56,7 @@ final class BooleanBuilder extends ColumnBuilder {
       picked[i] = Platform.getByte(base, offset + rows[i]);
     }
     for (int i = 0; nulls != null && i < count; i++) {
-      picked[i] &= (byte) ~nulls[i];
+      picked[i] &= (byte) (nulls[i] - 1); // All bits: the bytes must be 0 or 1.
     }
   }
 

@@ -47,8 +47,8 @@ public final class WeftSettings {
           SettingTypes.choice(Route.class),
           Route.AUTO,
           SESSION,
-          "The route of SQL shuffles. rows copies packed rows and changes no plan. columns"
-              + " replaces the exchange node wherever Weft supports all column types. auto"
+          "The route of SQL shuffles. rows copies packed rows; only exchanges by range or round"
+              + " robin get another node, with the same name. columns replaces the exchange node wherever Weft supports all column types. auto"
               + " takes columns where the input arrives in batches of columns, and rows"
               + " elsewhere.");
 

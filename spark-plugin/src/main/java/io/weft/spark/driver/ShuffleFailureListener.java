@@ -31,9 +31,13 @@ public final class ShuffleFailureListener extends SparkListener {
   /** The task's writer or reader must be on the stack, because the arena also serves others. */
   private static final Pattern SHUFFLE = Pattern.compile("at io\\.weft\\.spark\\.(shuffle|sql)\\.");
 
-  /** Code of shuffles. Tensors, collectives and functions on batches refuse what users pass. */
+  /**
+   * Code of shuffles. Tensors, collectives and functions on batches refuse what users pass, and
+   * Java's serialization fails in their objects.
+   */
   private static final Pattern OURS =
-      Pattern.compile("io\\.weft\\.(shuffle|memory|spark\\.shuffle|spark\\.columns)\\..*");
+      Pattern.compile(
+          "io\\.weft\\.(shuffle|memory|spark\\.shuffle(?!\\.JavaStream)|spark\\.columns)\\..*");
 
   /** Failures of executors that ended before are never counted, and would stay. */
   private static final int MAX_OPEN = 1000;

@@ -242,15 +242,14 @@ final class FeedExchange implements AutoCloseable {
     RDD<byte[]> results = new FeedRDD(dependency, rows).barrier().mapPartitions(task, false, tag);
     // Spark repeats a barrier stage whose shuffle is read, and gives up a stage that ends its job.
     JavaRDD<byte[]> shuffled = new JavaRDD<>(results, tag).repartition(1);
-    try {
-      return shuffled.collect().stream()
-          .map(RankResult::<T>decode)
-          .sorted(Comparator.comparingInt(RankResult::rank))
-          .map(RankResult::result)
-          .toList();
-    } finally {
-      free(nearestShuffle(shuffled.rdd()));
-    }
+    List<byte[]> encoded = shuffled.collect();
+    // After a failure or an interrupt the stages may still run, so Spark's cleaner frees it.
+    free(nearestShuffle(shuffled.rdd()));
+    return encoded.stream()
+        .map(RankResult::<T>decode)
+        .sorted(Comparator.comparingInt(RankResult::rank))
+        .map(RankResult::result)
+        .toList();
   }
 
   private static int nearestShuffle(RDD<?> rdd) {

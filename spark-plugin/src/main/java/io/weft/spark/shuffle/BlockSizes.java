@@ -89,6 +89,9 @@ public final class BlockSizes {
     /** Bytes of a row's size in Spark's serialized form. */
     private static final int SIZE_BYTES = Integer.BYTES;
 
+    /** A model replaces one that was fitted to at most this many times as many bytes. */
+    private static final int LEAST_PART = 4;
+
     private static final int SAMPLED_PARTITIONS = 16;
     private static final int LEAST_SAMPLES = 4;
     private static final int MAX_SAMPLES = 28;
@@ -183,7 +186,11 @@ public final class BlockSizes {
         return known;
       }
       SizeModel fitted = SizeModel.fit(compressed, owner.endBytes);
-      shuffle.model = fitted;
+      SizeModel shared = shuffle.model;
+      // The last, short task of a stage tells less than those before it.
+      if (shared == null || fitted.sampledBytes >= shared.sampledBytes / LEAST_PART) {
+        shuffle.model = fitted;
+      }
       return fitted;
     }
   }
@@ -283,8 +290,14 @@ public final class BlockSizes {
    * @param endBytes compressed bytes of no rows
    * @param slope compressed bytes for each serialized byte
    * @param ratios compressed to serialized bytes of some partitions
+   * @param sampledBytes serialized bytes of the samples
    */
-  record SizeModel(double overhead, double slope, Map<Integer, Double> ratios, long endBytes) {
+  record SizeModel(
+      double overhead,
+      double slope,
+      Map<Integer, Double> ratios,
+      long endBytes,
+      long sampledBytes) {
     static SizeModel fit(Map<Integer, BlockSample> samples, long endBytes) {
       Map<Integer, Double> ratios = new HashMap<>();
       samples.forEach(
@@ -302,12 +315,14 @@ public final class BlockSizes {
         spread += (sample.plain() - plain) * (sample.plain() - plain);
         common += (sample.plain() - plain) * (sample.compressed() - compressed);
       }
+      long bytes = all.stream().mapToLong(BlockSample::plain).sum();
       double slope = common / spread;
       double overhead = compressed - slope * plain;
       // Samples of about the same size tell a ratio only.
       return spread > 0.01 * plain * plain * all.size() && slope > 0 && overhead >= 0
-          ? new SizeModel(overhead, slope, ratios, endBytes)
-          : new SizeModel((double) endBytes, (compressed - endBytes) / plain, ratios, endBytes);
+          ? new SizeModel(overhead, slope, ratios, endBytes, bytes)
+          : new SizeModel(
+              (double) endBytes, (compressed - endBytes) / plain, ratios, endBytes, bytes);
     }
 
     long size(int partition, long serialized) {

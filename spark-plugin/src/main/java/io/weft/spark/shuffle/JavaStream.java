@@ -15,7 +15,7 @@ import scala.reflect.ClassTag;
  * A stream of Java's serialization that Spark's {@link JavaSerializer} reads. Spark's own stream
  * forgets all classes after each 100 objects, so that they stay collectable. For small records,
  * most bytes and most time then go into descriptions of classes. This stream also waits for a
- * number of bytes.
+ * number of bytes, or for 1000 objects.
  *
  * <p>For one task thread.
  */
@@ -23,6 +23,9 @@ final class JavaStream extends SerializationStream {
   private static final String RESET = "spark.serializer.objectStreamReset";
   private static final String DEBUG = "spark.serializer.extraDebugInfo";
   private static final int LEAST_OBJECTS = 100;
+
+  /** The stream holds its objects until it forgets them, and they may be large on the heap. */
+  private static final int MOST_OBJECTS = 1000;
 
   private final ObjectOutputStream out;
   private final CountedOutput bytes;
@@ -60,7 +63,7 @@ final class JavaStream extends SerializationStream {
     try {
       out.writeObject(object);
       objects++;
-      if (objects >= LEAST_OBJECTS && bytes.count() >= resetAt) {
+      if (objects >= MOST_OBJECTS || (objects >= LEAST_OBJECTS && bytes.count() >= resetAt)) {
         out.reset();
         objects = 0;
         resetAt = bytes.count() + resetBytes;

@@ -98,6 +98,7 @@ final class RewrittenBlocks {
     RecordForm form = form(request);
     SparkEnv env = SparkEnv.get();
     File file = env.blockManager().diskBlockManager().createTempLocalBlock()._2();
+    boolean written = false;
     try (ChunkReader chunks = exchange.read(List.of(request), FetchListener.NONE);
         OutputStream out = new BufferedOutputStream(Files.newOutputStream(file.toPath()));
         SerializationStream records = form.open(env.serializerManager().wrapStream(id, out))) {
@@ -106,9 +107,12 @@ final class RewrittenBlocks {
       } else {
         copy(chunks, form.newFormat(), records);
       }
-    } catch (IOException | RuntimeException | Error e) {
-      Files.deleteIfExists(file.toPath());
-      throw e;
+      written = true;
+    } finally {
+      // Serializers throw undeclared exceptions, for example of a class that is not found.
+      if (!written) {
+        Files.deleteIfExists(file.toPath());
+      }
     }
     return new TemporaryBlock(file, transport);
   }

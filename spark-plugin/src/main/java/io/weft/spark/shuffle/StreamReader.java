@@ -160,9 +160,9 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
    * the rest of their block arrives.
    */
   static final class StreamedRecords<K, V> extends AbstractIterator<Product2<K, V>> {
-    private final Report report;
+    /** These are null after the end, because they grow with the partition's blocks. */
+    private Report report;
 
-    /** These are null after the end. */
     private ChunkReader chunks;
 
     private SerializerInstance serializer;
@@ -212,7 +212,9 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
 
     /** Reports the records of the current stream at the end of the task. Changes nothing else. */
     void reportRest() {
-      report.read(recordsOfStream);
+      if (report != null) {
+        report.read(recordsOfStream);
+      }
     }
 
     /** Advances to the next stream, or frees everything after the last one. */
@@ -274,6 +276,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
         throw corrupt("the rest of its stream is missing");
       }
       chunks.close();
+      report = null;
       chunks = null;
       serializer = null;
       begun = null;

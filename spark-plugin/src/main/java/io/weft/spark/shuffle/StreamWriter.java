@@ -66,6 +66,9 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   /** Whether a partition's chunk ends within a stream. */
   private final boolean[] unfinished;
 
+  /** Bytes of a partition's stream before the open chunk, which its reader has to copy. */
+  private final long[] joined;
+
   @SuppressWarnings("unchecked")
   StreamWriter(
       ShuffleDependency<?, ?, ?> dependency,
@@ -80,6 +83,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     this.serializer = dependency.serializer().newInstance();
     this.javaStreams = JavaStream.replaces(dependency.serializer(), SparkEnv.get().conf());
     this.unfinished = new boolean[dependency.partitioner().numPartitions()];
+    this.joined = new long[unfinished.length];
   }
 
   @Override
@@ -90,6 +94,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   @Override
   void committing(int partition, long address, long end, int records) {
     Memory.putByte(address, unfinished[partition] ? MORE : LAST);
+    joined[partition] = unfinished[partition] ? joined[partition] + end - address : 0;
   }
 
   @Override
@@ -121,7 +126,7 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       stream.flush();
       unfinished[partition] = false;
       chunks.endRecord(partition);
-      if (chunks.isNearlyFull(partition)) {
+      if (chunks.isNearlyFull(partition) || joined[partition] >= chunks.maxPiece()) {
         chunks.commitNow(partition);
       }
       count++;

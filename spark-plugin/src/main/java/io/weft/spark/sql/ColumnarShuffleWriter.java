@@ -30,6 +30,11 @@ import scala.collection.Iterator;
  * @param <V> batches or rows, as declared by the dependency
  */
 final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
+  /** Longest rows, on average, and longest chunks that are sampled, in Spark's packed format. */
+  private static final long MAX_SAMPLED_ROW = 1 << 20;
+
+  private static final long MAX_SAMPLED_CHUNK = 64 << 20;
+
   private final ColumnarShuffleDependency dependency;
   private final TaskContext context;
   private final ShuffleWriteMetricsReporter metrics;
@@ -118,7 +123,7 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
 
   /** Notes the size of a chunk in Spark's format, and converts some of its rows if necessary. */
   private void written(int partition, long address, long bytes, int rows, long packedBytes) {
-    if (!sizes.add(partition, packedBytes, rows)) {
+    if (!sizes.add(partition, packedBytes, rows) || isLongForASample(packedBytes, rows)) {
       return;
     }
     if (packer == null) {
@@ -130,6 +135,11 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
     while (packed.hasNext() && !sample.isFull()) {
       sample.add((UnsafeRow) packed.next());
     }
+  }
+
+  /** A row is packed as a whole, even if a sample takes only its start. */
+  private static boolean isLongForASample(long packedBytes, int rows) {
+    return packedBytes > MAX_SAMPLED_CHUNK || packedBytes > MAX_SAMPLED_ROW * rows;
   }
 
   @Override

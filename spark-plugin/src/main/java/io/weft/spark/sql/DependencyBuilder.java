@@ -53,7 +53,7 @@ record DependencyBuilder(
       return fromSparks(rows);
     }
     if (partitioning instanceof RangePartitioning range) {
-      RangeBounds bounds = RangeSample.ofRows(range, child);
+      RangeBounds bounds = RangeSample.ofRows(range, child, rows);
       return dependency(erased(bounds.partitioned(rows)), bounds.numPartitions(), null);
     }
     int partitions = partitioning.numPartitions();

@@ -29,9 +29,16 @@ import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
+import org.apache.spark.sql.execution.CodegenSupport;
+import org.apache.spark.sql.execution.DataSourceScanExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase;
+import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;
@@ -79,12 +86,17 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
         batches, output, (elements, reservoir, keyOf) -> takeBatches(elements, reservoir, keyOf));
   }
 
-  /** Samples the rows of a plan, with one or two Spark jobs on the calling thread. */
-  static RangeBounds ofRows(RangePartitioning partitioning, SparkPlan child) {
+  /**
+   * Samples the rows of a plan, with one or two Spark jobs on the calling thread.
+   *
+   * @param rows the result of the plan
+   */
+  static RangeBounds ofRows(
+      RangePartitioning partitioning, SparkPlan child, RDD<InternalRow> rows) {
     RangeSample sample = of(partitioning, child.output());
     SparkPlan keys = keysOnly(child, sample.orders());
     return sample.bounds(
-        keys.execute(),
+        keys == child ? rows : keys.execute(),
         keys.output(),
         (elements, reservoir, keyOf) -> takeRows(elements, reservoir, keyOf));
   }
@@ -105,10 +117,28 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
     List<NamedExpression> kept =
         all.stream().filter(column -> needed.contains(column.toAttribute())).toList();
     boolean repeatable = all.stream().allMatch(column -> ((Expression) column).deterministic());
-    return kept.size() < all.size() && repeatable
+    return kept.size() < all.size() && repeatable && isExecutedLazily(project.child())
         ? new WholeStageCodegenExec(
             new ProjectExec(ScalaInterop.seq(kept), project.child()), stage.codegenStageId())
         : plan;
+  }
+
+  /**
+   * Whether executing a plan again runs no job and makes no shuffle. Some nodes do so at each
+   * execution, for example a limit of sorted rows.
+   */
+  private static boolean isExecutedLazily(SparkPlan plan) {
+    if (plan instanceof Exchange
+        || plan instanceof QueryStageExec
+        || plan instanceof AQEShuffleReadExec
+        || plan instanceof DataSourceScanExec
+        || plan instanceof DataSourceV2ScanExecBase
+        || plan instanceof InMemoryTableScanExec) {
+      return true;
+    }
+    return plan instanceof CodegenSupport
+        && CollectionConverters.asJava(plan.children()).stream()
+            .allMatch(RangeSample::isExecutedLazily);
   }
 
   private <T> RangeBounds bounds(RDD<T> input, Seq<Attribute> columns, Taking<T> taking) {
@@ -151,7 +181,10 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
     InternalRow[] bounds =
         (InternalRow[])
             RangePartitioner$.MODULE$.determineBounds(
-                candidates, partitions, ordering, ScalaInterop.tag(InternalRow.class));
+                candidates,
+                Math.min(partitions, candidates.size()),
+                ordering,
+                ScalaInterop.tag(InternalRow.class));
     List<UnsafeRow> keys = new ArrayList<>();
     for (InternalRow bound : bounds) {
       keys.add((UnsafeRow) bound);

@@ -331,6 +331,7 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
       page = null;
       left = 0;
     }
+    closeReader();
     List<Page> unneeded;
     List<UnsafeSorterSpillWriter> files;
     synchronized (this) {
@@ -344,6 +345,18 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
     unneeded.forEach(full -> freePage(full.block()));
     for (UnsafeSorterSpillWriter spill : files) {
       boolean unused = spill.getFile().delete();
+    }
+  }
+
+  /** A reader closes itself only after its last row. */
+  private void closeReader() {
+    if (reader != null) {
+      try {
+        reader.close();
+      } catch (IOException e) {
+        // Nothing more is read from it, and the file is deleted next.
+      }
+      reader = null;
     }
   }
 }

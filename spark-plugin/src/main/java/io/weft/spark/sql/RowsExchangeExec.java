@@ -73,15 +73,16 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
     if (dependency == null) {
       dependency =
           outputPartitioning() instanceof RangePartitioning range
-              ? ranges(RangeSample.ofRows(range, child()))
+              ? ranges(range, inputRDD())
               : dealt(outputPartitioning().numPartitions());
       ExchangeMetrics.reportPartitions(this, dependency.partitioner().numPartitions());
     }
     return dependency;
   }
 
-  private ShuffleDependency<Object, InternalRow, InternalRow> ranges(RangeBounds bounds) {
-    RDD<InternalRow> rows = inputRDD();
+  private ShuffleDependency<Object, InternalRow, InternalRow> ranges(
+      RangePartitioning range, RDD<InternalRow> rows) {
+    RangeBounds bounds = RangeSample.ofRows(range, child(), rows);
     return RowDependency.of(this, rows, bounds.partitioned(rows), bounds.numPartitions());
   }
 

@@ -13,12 +13,14 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
+import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -69,6 +71,27 @@ class SourceVectorsTest {
           ColumnarBatch batch = SourceVectors.constant(schema, row, rows.size())) {
         trip.send(batch, rows).check();
       }
+    }
+  }
+
+  /** Vectors outside the heap begin with the bytes that their memory had before. */
+  @Test
+  void ignoresTheBytesOfNulls() throws Exception {
+    StructType schema = RandomRows.schema(List.of(DataTypes.BooleanType));
+    List<InternalRow> rows = new ArrayList<>();
+    OffHeapColumnVector vector = new OffHeapColumnVector(300, DataTypes.BooleanType);
+    for (int i = 0; i < 300; i++) {
+      if (i % 3 == 0) {
+        Platform.putByte(null, vector.valuesNativeAddress() + i, (byte) (0xAB + i));
+        vector.putNull(i);
+      } else {
+        vector.putBoolean(i, i % 2 == 0);
+      }
+      rows.add(new GenericInternalRow(new Object[] {i % 3 == 0 ? null : i % 2 == 0}));
+    }
+    try (RoundTrip trip = new RoundTrip(schema, 3);
+        ColumnarBatch batch = new ColumnarBatch(new ColumnVector[] {vector}, 300)) {
+      trip.send(batch, rows).check();
     }
   }
 

@@ -22,6 +22,8 @@ class WeftSettingsTest {
     Map<String, String> expected = new TreeMap<>();
     expected.put("spark.weft.enabled", "true");
     expected.put("spark.weft.route", "auto");
+    expected.put("spark.weft.reportedSizes", "spark");
+    expected.put("spark.weft.rdd.streams", "false");
     expected.put("spark.weft.transport", "auto");
     expected.put("spark.weft.nccl.library", "");
     expected.put("spark.weft.nccl.allowUnencrypted", "false");

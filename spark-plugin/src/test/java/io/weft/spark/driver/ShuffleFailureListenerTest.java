@@ -92,7 +92,12 @@ class ShuffleFailureListenerTest {
         "java.lang.IllegalStateException: closed\n"
             + "\tat io.weft.tensor.Tensor.buffer(Tensor.java:1)\n"
             + "\tat io.weft.spark.shuffle.KryoWriter.append(KryoWriter.java:1)\n";
-    for (String trace : List.of(users, sparks, collectives, closed)) {
+    String serialization =
+        "java.util.ConcurrentModificationException\n"
+            + "\tat java.base/java.util.HashMap.internalWriteEntries(HashMap.java:1)\n"
+            + "\tat io.weft.spark.shuffle.JavaStream.writeObject(JavaStream.java:1)\n"
+            + "\tat io.weft.spark.shuffle.StreamWriter.append(StreamWriter.java:1)\n";
+    for (String trace : List.of(users, sparks, collectives, closed, serialization)) {
       end("1", 7, failed(trace));
       end("1", 8, fetchFailed("1", trace));
     }

@@ -62,14 +62,13 @@ class RowsRouteTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"hash", "round robin", "range", "single"})
-  void everyPartitioning(String partitioning) {
+  @ValueSource(strings = {"hash", "range", "single"})
+  void partitionsAreThoseOfSpark(String partitioning) {
     spark.assertSameRows(
         session -> {
           Dataset<Row> rows = session.range(0, 1000, 1, 3).selectExpr("id", "id * 3 % 11 k");
           return switch (partitioning) {
             case "hash" -> rows.repartition(6, col("k"));
-            case "round robin" -> rows.repartition(6);
             case "range" -> rows.repartitionByRange(6, col("id"));
             default -> rows.repartition(1);
           };

@@ -80,7 +80,7 @@ class DealtRowsTest {
   @ParameterizedTest(name = "{0} rows, {1} different, {2} partitions")
   @CsvSource({"60000, 60000, 16", "60000, 3, 16", "60000, 50000, 50000"})
   void spilledRowsAreDealtLikeOthers(int rows, int different, int partitions) throws Exception {
-    assertDealt(rows(rows, different, 60), partitions, 20_000_000);
+    assertDealt(rows(rows, different, 60), partitions, 15_000_000);
   }
 
   @Test

@@ -102,6 +102,35 @@ class RangeBoundsTest {
     assertThat(placed("facts", List.of(col(key)), 7, "columns", true)).isEqualTo(sparks);
   }
 
+  /** Spark makes no more partitions than it has sampled rows. */
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void fewRows(String route) {
+    for (int rows : new int[] {1, 2, 5, 10, 11}) {
+      assertThat(partitionSizes(rows, route, true)).isEqualTo(partitionSizes(rows, route, false));
+    }
+  }
+
+  private static List<Integer> partitionSizes(int rows, String route, boolean weft) {
+    return SPARK.with(
+        Map.of(
+            "spark.weft.route",
+            route,
+            "spark.weft.enabled",
+            String.valueOf(weft),
+            "spark.sql.adaptive.enabled",
+            "false"),
+        () ->
+            SPARK
+                .session()
+                .range(0, rows, 1, 2)
+                .repartitionByRange(10, col("id"))
+                .javaRDD()
+                .glom()
+                .map(List::size)
+                .collect());
+  }
+
   @Test
   void noRows() {
     assertThat(placed("nothing", List.of(col("id")), 5, "rows", true)).isEmpty();

@@ -121,13 +121,14 @@ final class ShuffleTable {
     return notes;
   }
 
-  /** The queries that were measured, by the name of their set. */
+  /** The queries that were measured with equal results, by the name of their set. */
   private Map<String, List<ShuffleReport.WorkloadResult>> queries() {
     return report.results().stream()
         .filter(
             result ->
                 ShuffleBench.Options.QUERY_SETS.stream().anyMatch(result.id()::startsWith)
-                    && result.measured())
+                    && result.measured()
+                    && result.equal())
         .collect(
             Collectors.groupingBy(
                 result -> result.title().substring(0, result.title().lastIndexOf(' ')),
