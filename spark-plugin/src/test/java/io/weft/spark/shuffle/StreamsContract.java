@@ -189,6 +189,29 @@ abstract class StreamsContract {
     return bytes;
   }
 
+  /** A reader copies all chunks of a stream but the last one. */
+  @ParameterizedTest
+  @ValueSource(ints = {65_000, 140_000, 350_000})
+  void longStreamsEnd(int bytesOfRecord) throws Exception {
+    JavaPairRDD<Integer, byte[]> shuffled =
+        context(spark.session())
+            .parallelize(IntStream.range(0, 60).boxed().toList(), 1)
+            .mapToPair(i -> new Tuple2<>(i, bytes(bytesOfRecord)))
+            .partitionBy(hash(1));
+    assertThat(shuffled.count()).isEqualTo(60);
+    BlockRequest request = new BlockRequest("driver", key(shuffled.rdd(), 0), 0, 0, 1, 1);
+    long joined = 0;
+    long most = 0;
+    try (ChunkReader chunks = WeftExecutor.exchange().read(List.of(request), FetchListener.NONE)) {
+      while (chunks.next()) {
+        boolean more = Platform.getByte(null, chunks.address()) == StreamWriter.MORE;
+        joined = more ? joined + chunks.length() : 0;
+        most = Math.max(most, joined);
+      }
+    }
+    assertThat(most).isLessThan(2 * MEGABYTE + bytesOfRecord);
+  }
+
   @Test
   void sparkCountsRecordsBytesAndSpills() throws Exception {
     TaskTotals totals = new TaskTotals();
