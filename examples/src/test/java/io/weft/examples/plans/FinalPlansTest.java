@@ -78,7 +78,7 @@ class FinalPlansTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"rows", "auto", "columns"})
+  @ValueSource(strings = {"rows", "auto"})
   void plansOfTpchAreEqual(String route) {
     Map<String, String> queries = new LinkedHashMap<>();
     for (TpchQuery query : TpchQuery.values()) {

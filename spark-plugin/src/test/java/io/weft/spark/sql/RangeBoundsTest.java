@@ -85,12 +85,17 @@ class RangeBoundsTest {
   @ParameterizedTest
   @MethodSource("keys")
   void rowsAreInSparksPartitions(List<Column> keys) {
-    for (int partitions : new int[] {2, 16, 300}) {
+    List<String> sparks = placed("hard", keys, 40, "rows", false);
+    assertThat(placed("hard", keys, 40, "rows", true)).isEqualTo(sparks);
+    assertThat(placed("hard", keys, 40, "columns", true)).isEqualTo(sparks);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 300})
+  void anyNumberOfPartitions(int partitions) {
+    for (List<Column> keys : List.of(List.of(col("n").desc()), List.of(col("b"), col("s")))) {
       List<String> sparks = placed("hard", keys, partitions, "rows", false);
       assertThat(placed("hard", keys, partitions, "rows", true)).isEqualTo(sparks);
-      if (partitions == 16) {
-        assertThat(placed("hard", keys, partitions, "columns", true)).isEqualTo(sparks);
-      }
     }
   }
 
