@@ -12,9 +12,11 @@ import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkException;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.StageInfo;
@@ -22,14 +24,16 @@ import org.apache.spark.sql.SparkSession;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A map stage that deals rows to partitions without keys, and loses an executor. It receives rows
- * from a shuffle, in any order. Spark runs only the lost tasks again, so they must deal the same
- * rows to each partition as before. Then each row arrives once.
+ * from a shuffle, in any order. By default, repeated tasks deal the same rows to each partition as
+ * before. Without {@code spark.sql.execution.sortBeforeRepartition} they deal others: then each row
+ * arrives once, or the job fails as it does with Spark's shuffle.
  */
 class RepeatedRepartitionTest {
   private static final int ROWS = 25_000;
@@ -65,6 +69,37 @@ class RepeatedRepartitionTest {
     CLUSTER.awaitExecutors();
   }
 
+  /**
+   * Two tasks that read dealt rows have ended: the rows that they read must not be dealt
+   * differently.
+   */
+  @ParameterizedTest(name = "{0}")
+  @ValueSource(strings = {"rows", "columns"})
+  void allTasksThatDealAreRunAgain(String route) throws Exception {
+    List<String> expected = expected();
+    Stages stages = new Stages();
+    CLUSTER.context().addSparkListener(stages);
+    // A third one is held on the other executor, so that the job does not end before the kill.
+    try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0).hold();
+        KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
+      CompletableFuture<List<String>> rows =
+          CompletableFuture.supplyAsync(() -> collect(route, false, "id + hold(id * 0) AS id"));
+      held.awaitHeld();
+      assertThat(killer.victim()).isNotNull();
+      held.release();
+      Rows.assertSame("dealt twice", expected, rows.get(3, TimeUnit.MINUTES));
+      Awaitility.await("repeated stages, all of their tasks")
+          .atMost(Duration.ofMinutes(1))
+          .untilAsserted(
+              () ->
+                  assertThat(stages.repeated)
+                      .anyMatch(stage -> stage.numTasks() == DEALING_TASKS)
+                      .anyMatch(stage -> stage.numTasks() == DEALT_TASKS));
+    } finally {
+      CLUSTER.context().removeSparkListener(stages);
+    }
+  }
+
   /** Two tasks that read dealt rows have ended. The others read rows that are dealt again. */
   @ParameterizedTest(name = "{0}")
   @ValueSource(strings = {"rows", "columns"})
@@ -76,7 +111,7 @@ class RepeatedRepartitionTest {
     try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0).hold();
         KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
       CompletableFuture<List<String>> rows =
-          CompletableFuture.supplyAsync(() -> collect(route, "id + hold(id * 0) AS id"));
+          CompletableFuture.supplyAsync(() -> collect(route, true, "id + hold(id * 0) AS id"));
       held.awaitHeld();
       assertThat(killer.victim()).isNotNull();
       held.release();
@@ -93,11 +128,36 @@ class RepeatedRepartitionTest {
     }
   }
 
+  /** Rows that the driver has received cannot be revoked. */
+  @Tag("slow")
+  @ParameterizedTest(name = "{0}")
+  @ValueSource(strings = {"rows", "columns"})
+  void aJobWhoseResultsCannotBeTakenBackFails(String route) {
+    Optional<List<String>> rows;
+    try (KillAtTask killer = KillAtTask.arm(CLUSTER, 3, 1)) {
+      rows = collectOrFail(route);
+      assertThat(killer.victim()).isNotNull();
+    }
+    rows.ifPresent(all -> Rows.assertSame("nothing of it was lost", expected(), all));
+    CLUSTER.awaitExecutors();
+    Rows.assertSame("the next job", expected(), collect(route, false, "id"));
+  }
+
+  private static Optional<List<String>> collectOrFail(String route) {
+    try {
+      return Optional.of(collect(route, false, "id"));
+    } catch (Exception e) {
+      assertThat(e).isInstanceOf(SparkException.class).hasMessageContaining("indeterminate output");
+      return Optional.empty();
+    }
+  }
+
   /** Computes the id with this expression, in the tasks that read dealt rows. */
-  private static List<String> collect(String route, String id) {
+  private static List<String> collect(String route, boolean repeatable, String id) {
     SparkSession session = CLUSTER.session();
     Queries.configure(session, false);
     session.conf().set("spark.weft.route", route);
+    session.conf().set("spark.sql.execution.sortBeforeRepartition", repeatable);
     return session
         .range(0, ROWS, 1, FIRST_TASKS)
         .selectExpr("id", "id % 101 AS k")

@@ -1,0 +1,2 @@
+/** Compares adaptive plans with and without Weft. */
+package io.weft.examples.plans;
