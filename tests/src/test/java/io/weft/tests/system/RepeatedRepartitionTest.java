@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.spark.SparkException;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
@@ -69,41 +70,36 @@ class RepeatedRepartitionTest {
     CLUSTER.awaitExecutors();
   }
 
-  /**
-   * Two tasks that read dealt rows have ended: the rows that they read must not be dealt
-   * differently.
-   */
+  /** The rows that the ended tasks read must not be dealt differently. */
   @ParameterizedTest(name = "{0}")
   @ValueSource(strings = {"rows", "columns"})
   void allTasksThatDealAreRunAgain(String route) throws Exception {
-    List<String> expected = expected();
-    Stages stages = new Stages();
-    CLUSTER.context().addSparkListener(stages);
-    // A third one is held on the other executor, so that the job does not end before the kill.
-    try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0).hold();
-        KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
-      CompletableFuture<List<String>> rows =
-          CompletableFuture.supplyAsync(() -> collect(route, false, "id + hold(id * 0) AS id"));
-      held.awaitHeld();
-      assertThat(killer.victim()).isNotNull();
-      held.release();
-      Rows.assertSame("dealt twice", expected, rows.get(3, TimeUnit.MINUTES));
-      Awaitility.await("repeated stages, all of their tasks")
-          .atMost(Duration.ofMinutes(1))
-          .untilAsserted(
-              () ->
-                  assertThat(stages.repeated)
-                      .anyMatch(stage -> stage.numTasks() == DEALING_TASKS)
-                      .anyMatch(stage -> stage.numTasks() == DEALT_TASKS));
-    } finally {
-      CLUSTER.context().removeSparkListener(stages);
-    }
+    dealTwice(
+        route,
+        false,
+        repeated ->
+            assertThat(repeated)
+                .anyMatch(stage -> stage.numTasks() == DEALING_TASKS)
+                .anyMatch(stage -> stage.numTasks() == DEALT_TASKS));
   }
 
-  /** Two tasks that read dealt rows have ended. The others read rows that are dealt again. */
+  /** The other tasks read rows that are dealt again, by the lost tasks only. */
   @ParameterizedTest(name = "{0}")
   @ValueSource(strings = {"rows", "columns"})
   void lostTasksDealTheSameRowsAgain(String route) throws Exception {
+    dealTwice(
+        route,
+        true,
+        repeated ->
+            assertThat(repeated)
+                .isNotEmpty()
+                .noneMatch(stage -> stage.numTasks() == DEALING_TASKS));
+  }
+
+  /** Kills an executor when two tasks that read dealt rows have ended. */
+  private static void dealTwice(
+      String route, boolean repeatable, Consumer<List<StageInfo>> checkRepeatedStages)
+      throws Exception {
     List<String> expected = expected();
     Stages stages = new Stages();
     CLUSTER.context().addSparkListener(stages);
@@ -111,18 +107,15 @@ class RepeatedRepartitionTest {
     try (HeldTask held = HeldTask.register(CLUSTER.session(), WORKSPACE, 0).hold();
         KillAtTask killer = KillAtTask.arm(CLUSTER, 2, 2)) {
       CompletableFuture<List<String>> rows =
-          CompletableFuture.supplyAsync(() -> collect(route, true, "id + hold(id * 0) AS id"));
+          CompletableFuture.supplyAsync(
+              () -> collect(route, repeatable, "id + hold(id * 0) AS id"));
       held.awaitHeld();
       assertThat(killer.victim()).isNotNull();
       held.release();
       Rows.assertSame("dealt twice", expected, rows.get(3, TimeUnit.MINUTES));
-      Awaitility.await("a repeated stage with only the lost tasks")
+      Awaitility.await("repeated stages")
           .atMost(Duration.ofMinutes(1))
-          .untilAsserted(
-              () ->
-                  assertThat(stages.repeated)
-                      .isNotEmpty()
-                      .noneMatch(stage -> stage.numTasks() == DEALING_TASKS));
+          .untilAsserted(() -> checkRepeatedStages.accept(stages.repeated));
     } finally {
       CLUSTER.context().removeSparkListener(stages);
     }
