@@ -183,6 +183,7 @@ final class TransferCliques implements AutoCloseable {
    */
   static final class IdleReaper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(IdleReaper.class);
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
 
     private final String executor;
     private final Duration pause;
@@ -249,11 +250,23 @@ final class TransferCliques implements AutoCloseable {
       }
     }
 
-    /** Ends the runs and interrupts one that is under way. */
+    /**
+     * Ends the runs and waits for one that is under way, because it may be freeing memory of an
+     * arena that is closed next. It is not interrupted: that would close the files it works with.
+     */
     @Override
-    public synchronized void close() {
-      closed = true;
-      List<Runnable> unused = thread.shutdownNow();
+    public void close() {
+      synchronized (this) {
+        closed = true;
+      }
+      thread.shutdown();
+      try {
+        if (!thread.awaitTermination(CLOSE_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS)) {
+          LOG.warn("[executor {}] a check for idle cliques does not end in time", executor);
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 }

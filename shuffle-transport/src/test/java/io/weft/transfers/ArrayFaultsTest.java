@@ -110,7 +110,7 @@ class ArrayFaultsTest {
     try {
       return FaultyArrays.round(folder.resolve("round-" + seed), seed);
     } catch (Throwable e) {
-      throw new AssertionError("Repeat it with -Dweft.faults.seed=" + seed, e);
+      throw new AssertionError("Repeat it with -Dweft.faults.seed=" + seed + ": " + e, e);
     }
   }
 }

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -49,6 +50,35 @@ class IdleReaperTest {
     assertThat(threads()).isEqualTo(1);
     all.close();
     Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> threads() == 0);
+  }
+
+  /** A check frees memory, and the caller closes its arena next. */
+  @Test
+  void aCheckUnderWayEndsBeforeItIsClosed() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch mayEnd = new CountDownLatch(1);
+    AtomicBoolean interrupted = new AtomicBoolean();
+    Runnable check =
+        () -> {
+          begun.countDown();
+          try {
+            assertThat(mayEnd.await(60, TimeUnit.SECONDS)).isTrue();
+          } catch (InterruptedException e) {
+            interrupted.set(true);
+          }
+        };
+    IdleReaper all = new IdleReaper("slow", PAUSE, () -> List.of(check));
+    all.begin();
+    assertThat(begun.await(60, TimeUnit.SECONDS)).isTrue();
+    Thread closer = new Thread(all::close, "closer");
+    closer.start();
+    Awaitility.await()
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> !closer.isAlive() || closer.getState() == Thread.State.TIMED_WAITING);
+    assertThat(closer.isAlive()).isTrue();
+    mayEnd.countDown();
+    closer.join();
+    assertThat(interrupted).isFalse();
   }
 
   private static long threads() {

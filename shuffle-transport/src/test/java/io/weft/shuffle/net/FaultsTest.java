@@ -83,7 +83,7 @@ class FaultsTest {
         try {
           count(faulty.round(seed));
         } catch (Throwable e) {
-          throw new AssertionError("Repeat it with -Dweft.faults.seed=" + seed, e);
+          throw new AssertionError("Repeat it with -Dweft.faults.seed=" + seed + ": " + e, e);
         }
       }
     }
