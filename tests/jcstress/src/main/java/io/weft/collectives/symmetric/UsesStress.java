@@ -17,7 +17,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "Freed, not used.")
 @Outcome(expect = FORBIDDEN, desc = "Freed while in use, freed twice or never.")
 @State
-class UsesStress {
+public class UsesStress {
   private final AtomicInteger freed = new AtomicInteger();
   private final UseCount uses = new UseCount(freed::incrementAndGet);
 

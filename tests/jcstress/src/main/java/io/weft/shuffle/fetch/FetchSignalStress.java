@@ -21,7 +21,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(id = "[01], 1", expect = ACCEPTABLE, desc = "In the queue again, seen before or not.")
 @Outcome(expect = FORBIDDEN, desc = "A signal that is never read, or twice in the queue.")
 @State
-class FetchSignalStress {
+public class FetchSignalStress {
   private final EventSignal signal = new EventSignal();
   private final AtomicInteger queued = new AtomicInteger();
   private volatile int news;
