@@ -31,9 +31,8 @@ import java.nio.ByteOrder;
  * </pre>
  *
  * The checksum is the CRC32C of all bytes after it. Chunks are sorted by partition; the first chunk
- * of partition P is C. An encrypted chunk is stored in {@link
- * io.weft.shuffle.store.EncryptedChunkFormat}. Its checksum covers the encrypted bytes; its length
- * is that of the plain bytes.
+ * of partition P is C. An encrypted chunk is stored in {@link EncryptedChunkFormat}. Its checksum
+ * covers the encrypted bytes; its length is that of the plain bytes.
  */
 public final class MapOutputFormat {
   /** Incremented with every change of the layout. */
