@@ -96,6 +96,62 @@ public abstract class OrderedCommunicator implements Communicator {
     return Optional.ofNullable(failure.get());
   }
 
+  /** Private memory; an implementation whose ranks share memory overrides it. */
+  @Override
+  public SymmetricBuffer symmetric(DataType type, long count) {
+    return privateBuffer(type, count, "this communicator has no symmetric memory on the host");
+  }
+
+  /** A buffer in private memory, for ranks that cannot share it. Collective. */
+  protected final SymmetricBuffer privateBuffer(DataType type, long count, String reason) {
+    return PrivateBuffer.allocate(this, type, count, reason);
+  }
+
+  /**
+   * Runs recorded steps in one turn, without the checks of {@link #runGroup}: their buffers were
+   * checked when they were recorded, and exist. Each step is an operation or a group.
+   */
+  public final void replay(List<List<Operation>> steps) {
+    replay(turns.take(), steps);
+  }
+
+  /** As {@link #replay}, on a lane, after the work that is already queued there. */
+  public final Event submitReplay(List<List<Operation>> steps, Lane lane) {
+    List<Operation> all = steps.stream().flatMap(List::stream).toList();
+    String what = "a replay of " + steps.size() + " steps";
+    HostEvent use = HeldBuffers.hold(rank(), all, what);
+    long ticket = turns.take();
+    return submit(ticket, what, lane, use, () -> replay(ticket, steps));
+  }
+
+  private void replay(long ticket, List<List<Operation>> steps) {
+    startTurn(ticket, () -> "a replay of " + steps.size() + " steps");
+    List<Operation> step = List.of();
+    long start = System.nanoTime();
+    try {
+      for (List<Operation> next : steps) {
+        step = next;
+        start = runStep(step, start);
+      }
+    } catch (RuntimeException | Error e) {
+      countFailure(step, System.nanoTime() - start);
+      List<Operation> failed = step;
+      throw broken(e, () -> describe(failed));
+    } finally {
+      turns.pass();
+    }
+  }
+
+  /** Returns the time of the step's end, where the next one starts. */
+  private long runStep(List<Operation> step, long start) {
+    Deadline deadline = Deadline.since(start, timeoutNanos);
+    Algorithm algorithm =
+        step.size() == 1 ? execute(step.get(0), deadline) : executeGroup(step, deadline);
+    long end = System.nanoTime();
+    countGroup(step, algorithm, end - start);
+    return end;
+  }
+
   @Override
   public final void run(Operation operation) {
     check(operation);

@@ -92,6 +92,12 @@ public final class GradientBuckets implements AutoCloseable {
     buckets.add(all);
   }
 
+  /** As the other method, in symmetric buffers of the communicator. */
+  public static GradientBuckets open(
+      Communicator communicator, List<ParameterSpec> parameters, long bucketBytes) {
+    return open(communicator, parameters, bucketBytes, BucketMemory.of(communicator));
+  }
+
   /**
    * Creates buckets for gradients. Collective: all ranks register the same parameters in the same
    * order.

@@ -15,8 +15,6 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.local.LocalCommunicator;
-import io.weft.collectives.symmetric.SymmetricArena;
-import io.weft.collectives.symmetric.SymmetricOptions;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
@@ -141,12 +139,8 @@ class GradientBucketsTest {
     try (RankGang gang = host(2)) {
       gang.run(
           communicator -> {
-            SymmetricOptions options =
-                SymmetricOptions.in(folder.resolve("symmetric")).withSegmentBytes(1 << 20);
-            try (SymmetricArena arena = SymmetricArena.open(communicator, options);
-                GradientBuckets buckets =
-                    GradientBuckets.open(
-                        communicator, MODEL, BUCKET_BYTES, BucketMemory.symmetric(arena))) {
+            try (GradientBuckets buckets =
+                GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
               for (int step = 0; step < 3; step++) {
                 runStep(buckets, communicator.rank(), 2, step, backwards());
               }

@@ -15,8 +15,9 @@ import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
-import io.weft.collectives.symmetric.MovedBuffers;
-import io.weft.collectives.symmetric.Recording;
+import io.weft.collectives.MovedBuffers;
+import io.weft.collectives.Recording;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.cuda.CudaDevice;
 import java.nio.file.Path;
 import java.util.List;
@@ -94,7 +95,7 @@ class OneRankTest {
         1,
         (nccl, array) -> {
           try (Recording recording =
-              Recording.record(
+              StepRecording.record(
                   nccl,
                   MovedBuffers.REFUSE,
                   body -> {

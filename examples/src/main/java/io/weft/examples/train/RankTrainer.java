@@ -9,7 +9,6 @@ import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import io.weft.training.Adam;
-import io.weft.training.BucketMemory;
 import io.weft.training.CheckpointPosition;
 import io.weft.training.Checkpoints;
 import io.weft.training.GradientAccumulator;
@@ -56,9 +55,7 @@ final class RankTrainer implements AutoCloseable {
     this.source = source;
     this.model = model;
     this.communicator = source.communicator();
-    this.buckets =
-        GradientBuckets.open(
-            communicator, model.parameters(), plan.bucketBytes(), BucketMemory.ofProcess());
+    this.buckets = GradientBuckets.open(communicator, model.parameters(), plan.bucketBytes());
     this.accumulator = GradientAccumulator.over(buckets, 1);
     this.checkpoints = new Checkpoints(plan.checkpoints(), CHECKPOINTS_KEPT);
     try {

@@ -19,7 +19,9 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.local.LocalCommunicator;
-import io.weft.collectives.symmetric.Recording.ReplayStatistics;
+import io.weft.collectives.MovedBuffers;
+import io.weft.collectives.Recording;
+import io.weft.collectives.Recording.ReplayStatistics;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostLane;
@@ -91,7 +93,7 @@ class RecordingTest {
             TypedBuffer data = slab.ints(0, 1000);
             TypedBuffer copy = slab.ints(4000, 1000);
             Recording recording =
-                Recording.record(
+                StepRecording.record(
                     communicator,
                     MovedBuffers.REFUSE,
                     recorder -> {
@@ -120,7 +122,7 @@ class RecordingTest {
   }
 
   private static Recording sum(Communicator communicator, TypedBuffer data, MovedBuffers policy) {
-    return Recording.record(
+    return StepRecording.record(
         communicator, policy, recorder -> recorder.allReduce(data, ReduceOp.SUM));
   }
 
@@ -213,7 +215,7 @@ class RecordingTest {
             CollectiveException failure =
                 failure(
                     () ->
-                        Recording.record(
+                        StepRecording.record(
                             communicator,
                             MovedBuffers.UPDATE,
                             recorder -> {
@@ -241,7 +243,7 @@ class RecordingTest {
             CollectiveException failure =
                 failure(
                     () ->
-                        Recording.record(
+                        StepRecording.record(
                             communicator,
                             MovedBuffers.UPDATE,
                             recorder -> {
@@ -264,7 +266,7 @@ class RecordingTest {
             Slab slab = new Slab(400);
             TypedBuffer data = slab.ints(0, 100);
             Recording recording =
-                Recording.record(
+                StepRecording.record(
                     communicator,
                     MovedBuffers.REFUSE,
                     recorder -> {
@@ -292,7 +294,7 @@ class RecordingTest {
       Communicator communicator = gang.rank(0);
       Communicator[] kept = new Communicator[1];
       Recording empty =
-          Recording.record(
+          StepRecording.record(
               communicator,
               MovedBuffers.REFUSE,
               recorder -> {

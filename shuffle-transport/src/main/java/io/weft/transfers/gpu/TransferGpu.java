@@ -1,11 +1,15 @@
 package io.weft.transfers.gpu;
 
-import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
+import io.weft.collectives.Recording;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.Topology;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
@@ -22,16 +26,16 @@ import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.ProbeOptions;
-import io.weft.shuffle.peer.PathRules;
 import io.weft.shuffle.peer.PathRules.PathEnd;
+import io.weft.shuffle.peer.PathRules;
 import io.weft.transfers.DeviceTransfers.GpuResources;
-import io.weft.transfers.Manifest;
 import io.weft.transfers.Manifest.ManifestEntry;
-import io.weft.transfers.ReceiveMemory;
+import io.weft.transfers.Manifest;
 import io.weft.transfers.ReceiveMemory.BufferStatistics;
+import io.weft.transfers.ReceiveMemory;
 import io.weft.transfers.TransferBuffer;
-import io.weft.transfers.TransferWire;
 import io.weft.transfers.TransferWire.CommunicatorWire;
+import io.weft.transfers.TransferWire;
 import io.weft.transfers.gpu.GpuCommunicators.GpuEndpoint;
 import io.weft.transfers.gpu.TransferGpuState.GpuBuffers;
 import io.weft.transfers.gpu.TransferGpuState.GpuOpener;
@@ -277,6 +281,16 @@ public final class TransferGpu implements AutoCloseable {
     @Override
     public Event submitGroup(List<Operation> operations, Lane lane) {
       return hosts.submitGroup(operations, lane);
+    }
+
+    @Override
+    public SymmetricBuffer symmetric(DataType type, long count) {
+      return hosts.symmetric(type, count);
+    }
+
+    @Override
+    public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
+      return hosts.record(moved, body);
     }
 
     @Override

@@ -10,6 +10,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.symmetric.CollectiveMemoryCache;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
@@ -222,7 +223,10 @@ class WeftCollectivesTest {
           long start = System.nanoTime();
           try (ExecutorCollectives collectives =
               new ExecutorCollectives(
-                  new ExecutorCollectives.Options("driver", "localhost", timeout), none, deaf)) {
+                  new ExecutorCollectives.Options("driver", "localhost", timeout),
+                  none,
+                  deaf,
+                  new CollectiveMemoryCache())) {
             SEEN.put(
                 "deaf",
                 catchThrowableOfType(

@@ -55,7 +55,7 @@ public final class RankMain {
 
   private static RankBuffers buffers(RankOptions options, Communicator communicator) {
     return options.kind() == RankOptions.Kind.SYMMETRIC
-        ? new RankBuffers.SymmetricBuffers(communicator, options.memory())
+        ? new RankBuffers.SymmetricBuffers(communicator)
         : new RankBuffers.PrivateBuffers();
   }
 
