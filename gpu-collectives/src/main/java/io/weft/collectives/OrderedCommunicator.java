@@ -107,35 +107,52 @@ public abstract class OrderedCommunicator implements Communicator {
     return PrivateBuffer.allocate(this, type, count, reason);
   }
 
+  /** A recorded operation or group. */
+  public interface ReplayStep {
+    /** Run together, after {@link #begin}; at least one. */
+    List<Operation> operations();
+
+    /** The operations whose buffers a lane keeps. */
+    default List<Operation> recorded() {
+      return operations();
+    }
+
+    default void begin() {}
+
+    default void end() {}
+  }
+
   /**
    * Runs recorded steps in one turn, without the checks of {@link #runGroup}: their buffers were
-   * checked when they were recorded, and exist. Each step is an operation or a group.
+   * checked when they were recorded, and exist.
    */
-  public final void replay(List<List<Operation>> steps) {
+  public final void replay(List<? extends ReplayStep> steps) {
     replay(turns.take(), steps);
   }
 
   /** As {@link #replay}, on a lane, after the work that is already queued there. */
-  public final Event submitReplay(List<List<Operation>> steps, Lane lane) {
-    List<Operation> all = steps.stream().flatMap(List::stream).toList();
+  public final Event submitReplay(List<? extends ReplayStep> steps, Lane lane) {
+    List<Operation> all = steps.stream().flatMap(step -> step.recorded().stream()).toList();
     String what = "a replay of " + steps.size() + " steps";
     HostEvent use = HeldBuffers.hold(rank(), all, what);
     long ticket = turns.take();
     return submit(ticket, what, lane, use, () -> replay(ticket, steps));
   }
 
-  private void replay(long ticket, List<List<Operation>> steps) {
+  private void replay(long ticket, List<? extends ReplayStep> steps) {
     startTurn(ticket, () -> "a replay of " + steps.size() + " steps");
-    List<Operation> step = List.of();
+    List<Operation> running = List.of();
     long start = System.nanoTime();
     try {
-      for (List<Operation> next : steps) {
-        step = next;
-        start = runStep(step, start);
+      for (ReplayStep step : steps) {
+        running = step.operations();
+        step.begin();
+        start = runStep(running, start);
+        step.end();
       }
     } catch (RuntimeException | Error e) {
-      countFailure(step, System.nanoTime() - start);
-      List<Operation> failed = step;
+      countFailure(running, System.nanoTime() - start);
+      List<Operation> failed = running;
       throw broken(e, () -> describe(failed));
     } finally {
       turns.pass();

@@ -73,6 +73,7 @@ final class RankTrainer implements AutoCloseable {
       weights.add(Weights.original(i, model.values().get(i)));
     }
     model.bindGradients(gradients);
+    buckets.recordEnd(List.of(loss.buffer()));
     adam = new Adam(model.parameters(), plan.adam());
   }
 
@@ -177,12 +178,11 @@ final class RankTrainer implements AutoCloseable {
     TypedBuffer gradient = logitGradient(logits.count());
     pass.backward(1, gradient, GradientWrite.REPLACE);
     model.backward(gradient, parameter -> accumulator.added(weights.get(parameter)));
+    Memory.putDouble(loss.address(), pass.loss());
     long start = System.nanoTime();
     buckets.await(Deadline.after(communicator.timeout()));
     waitNanos += System.nanoTime() - start;
     adam.step(model.values(), gradients);
-    Memory.putDouble(loss.address(), pass.loss());
-    communicator.allReduce(loss.buffer(), ReduceOp.AVERAGE);
     lastLoss = Memory.getDouble(loss.address());
     rows += batch.rows();
     steps++;

@@ -19,7 +19,7 @@ final class HostSymmetric {
   private static final Logger LOG = LoggerFactory.getLogger(HostSymmetric.class);
 
   /** The causes of private buffers that this process has logged. */
-  private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
+  static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
   private final Communicator communicator;
   private final SymmetricOptions options;

@@ -1,12 +1,13 @@
 package io.weft.collectives.symmetric;
 
-import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
-import io.weft.collectives.Operation;
 import io.weft.collectives.MovedBuffers;
+import io.weft.collectives.Operation;
+import io.weft.collectives.OrderedCommunicator.ReplayStep;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
@@ -52,6 +53,13 @@ public final class StepRecording implements Recording {
   private final ByteBuffer memory = ByteBuffer.allocateDirect(Integer.BYTES);
   private final TypedBuffer verdict = TypedBuffer.wrap(memory, DataType.INT32);
   private List<RecordedStep> steps;
+
+  /** The steps as the host runs them; some are several recorded steps. */
+  private List<? extends ReplayStep> replayed;
+
+  /** By collective step: whether it may run together with the step before it, on all ranks. */
+  private boolean[] joins = new boolean[0];
+
   private long replays;
   private long updates;
   private long refusals;
@@ -90,7 +98,20 @@ public final class StepRecording implements Recording {
     requireSame(all);
     StepRecording recording = new StepRecording(communicator, policy, capture.steps());
     recording.captureGraph();
+    recording.fuse();
     return recording;
+  }
+
+  /** Buffers of device communicators may be in device memory, which the host does not copy. */
+  private void fuse() {
+    if (!(communicator instanceof GraphCapturer)) {
+      joins = FusedSteps.agree(rounds(communicator), steps);
+    }
+    prepareReplay();
+  }
+
+  private void prepareReplay() {
+    replayed = communicator instanceof GraphCapturer ? steps : FusedSteps.of(steps, joins);
   }
 
   private void captureGraph() {
@@ -160,14 +181,10 @@ public final class StepRecording implements Recording {
       return;
     }
     if (!steps.isEmpty() && communicator instanceof OrderedCommunicator ordered) {
-      ordered.replay(operations());
+      ordered.replay(replayed);
       return;
     }
     steps.forEach(step -> communicator.runGroup(step.operations()));
-  }
-
-  private List<List<Operation>> operations() {
-    return steps.stream().map(RecordedStep::operations).toList();
   }
 
   @Override
@@ -177,7 +194,7 @@ public final class StepRecording implements Recording {
       return graph.submit(lane);
     }
     if (!steps.isEmpty() && communicator instanceof OrderedCommunicator ordered) {
-      return ordered.submitReplay(operations(), lane);
+      return ordered.submitReplay(replayed, lane);
     }
     Event last = HostEvent.completed("an empty recording");
     for (RecordedStep step : steps) {
@@ -252,6 +269,7 @@ public final class StepRecording implements Recording {
       return;
     }
     steps = steps.stream().map(RecordedStep::current).toList();
+    prepareReplay();
     updates++;
   }
 
