@@ -7,23 +7,25 @@ import io.weft.examples.bench.shuffle.ShuffleBenchCommand;
 import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
+import io.weft.examples.ranks.RanksCommand;
 import io.weft.examples.train.TrainCommand;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine;
 
 /** The command line {@code weft}. */
 @Command(
     name = "weft",
     mixinStandardHelpOptions = true,
-    description = "Weft for Apache Spark: the demo, the benchmarks, a training and the doctor.",
+    description = "Weft for Apache Spark: the demo, the benchmarks, a training, programs on ranks and the doctor.",
     subcommands = {
       DemoCommand.class,
       Weft.BenchCommand.class,
       DoctorCommand.class,
+      RanksCommand.class,
       TrainCommand.class
     })
 public final class Weft {
