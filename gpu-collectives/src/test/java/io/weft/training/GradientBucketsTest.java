@@ -18,6 +18,9 @@ import io.weft.collectives.local.LocalCommunicator;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
+import io.weft.memory.Memory;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -143,6 +146,26 @@ class GradientBucketsTest {
                 GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
               for (int step = 0; step < 3; step++) {
                 runStep(buckets, communicator.rank(), 2, step, backwards());
+              }
+              communicator.barrier();
+            }
+          });
+    }
+  }
+
+  @Test
+  void theEndOfAStepIsReplayedWithOtherAverages() {
+    try (RankGang gang = host(2)) {
+      gang.run(
+          communicator -> {
+            try (Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT64, 1));
+                GradientBuckets buckets =
+                    GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
+              buckets.recordEnd(List.of(loss.buffer()));
+              for (int step = 0; step < 5; step++) {
+                Memory.putDouble(loss.address(), 10 * step + communicator.rank());
+                runStep(buckets, communicator.rank(), 2, step, backwards());
+                assertThat(Memory.getDouble(loss.address())).isEqualTo(10 * step + 0.5);
               }
               communicator.barrier();
             }

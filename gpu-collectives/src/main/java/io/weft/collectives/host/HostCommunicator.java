@@ -243,8 +243,11 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       }
     }
     if (awaitIdle(Deadline.after(timeout()))) {
-      symmetric.close(first);
-      resources.close();
+      try {
+        symmetric.close(first);
+      } finally {
+        resources.close();
+      }
     } else {
       LOG.warn(
           "{}an operation still runs after {}; its memory stays mapped", logPrefix(), timeout());
