@@ -13,14 +13,15 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import picocli.CommandLine.Command;
 import picocli.CommandLine;
+import picocli.CommandLine.Command;
 
 /** The command line {@code weft}. */
 @Command(
     name = "weft",
     mixinStandardHelpOptions = true,
-    description = "Weft for Apache Spark: the demo, the benchmarks, a training, programs on ranks and the doctor.",
+    description =
+        "Weft for Apache Spark: the demo, the benchmarks, a training, programs on ranks and the doctor.",
     subcommands = {
       DemoCommand.class,
       Weft.BenchCommand.class,

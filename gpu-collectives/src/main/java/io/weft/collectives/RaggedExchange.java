@@ -67,9 +67,7 @@ public final class RaggedExchange implements AutoCloseable {
     reserve(Math.multiplyExact(largest, rowElements));
     TypedBuffer receive = scratch.elements().slice(0, totals[me] * rowElements);
     communicator.raggedAllToAll(
-        send,
-        receive,
-        new RaggedLayout(rowElements, sendOffsets, rows, targetOffsets, received));
+        send, receive, new RaggedLayout(rowElements, sendOffsets, rows, targetOffsets, received));
     return receive;
   }
 

@@ -159,8 +159,7 @@ class GradientBucketsTest {
       gang.run(
           communicator -> {
             try (Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT64, 1));
-                GradientBuckets buckets =
-                    GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
+                GradientBuckets buckets = GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
               buckets.recordEnd(List.of(loss.buffer()));
               for (int step = 0; step < 5; step++) {
                 Memory.putDouble(loss.address(), 10 * step + communicator.rank());

@@ -63,8 +63,7 @@ record HaloExchange(int cells, int steps) implements Serializable {
 
   /** Computes the same by Spark's window functions. */
   long[] bySpark(SparkSession session) {
-    Dataset<Row> row =
-        session.range(cells).selectExpr("id", "(id * 7919) % 1009 AS value");
+    Dataset<Row> row = session.range(cells).selectExpr("id", "(id * 7919) % 1009 AS value");
     for (int step = 0; step < steps; step++) {
       Column left = functions.lag("value", 1, 0L).over(Window.orderBy("id"));
       Column right = functions.lead("value", 1, 0L).over(Window.orderBy("id"));

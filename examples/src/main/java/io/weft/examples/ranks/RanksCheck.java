@@ -17,8 +17,7 @@ public record RanksCheck(int ranks, HaloExchange halo, SampleSort sort)
 
   /** A check with so many cells, steps and rows to sort with so many distinct values. */
   public static RanksCheck of(int ranks, int cells, int steps, long rows, long distinct) {
-    return new RanksCheck(
-        ranks, new HaloExchange(cells, steps), new SampleSort(rows, distinct));
+    return new RanksCheck(ranks, new HaloExchange(cells, steps), new SampleSort(rows, distinct));
   }
 
   /** The outcomes of all programs. */

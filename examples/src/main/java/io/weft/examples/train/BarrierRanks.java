@@ -13,8 +13,8 @@ import org.apache.spark.api.java.JavaSparkContext;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.reflect.ClassTag$;
 import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /** Runs a function on the ranks of a barrier stage. Stateless. */
 public final class BarrierRanks {
@@ -73,8 +73,7 @@ public final class BarrierRanks {
     public Iterator<Object> apply(Iterator<A> partition) {
       try {
         Object result =
-            function.run(
-                WeftCollectives.communicator(), CollectionConverters.asJava(partition));
+            function.run(WeftCollectives.communicator(), CollectionConverters.asJava(partition));
         return CollectionConverters.asScala(Collections.singleton(result).iterator());
       } catch (RuntimeException e) {
         throw e;

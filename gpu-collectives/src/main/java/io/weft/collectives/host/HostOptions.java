@@ -81,7 +81,8 @@ public record HostOptions(
 
   /** Sets the identity, for tests and containers: ranks with different identities use sockets. */
   public HostOptions withHostIdentity(String identity) {
-    return new HostOptions(folder, Optional.of(identity), bindHost, network, sizes, symmetric, machine);
+    return new HostOptions(
+        folder, Optional.of(identity), bindHost, network, sizes, symmetric, machine);
   }
 
   public HostOptions withBindHost(String host) {

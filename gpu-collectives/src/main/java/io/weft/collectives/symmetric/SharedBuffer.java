@@ -50,7 +50,8 @@ public final class SharedBuffer implements SymmetricBuffer {
     if (nranks > SignalBarrier.MAX_RANKS) {
       return Optional.of(nranks + " ranks are more than " + SignalBarrier.MAX_RANKS);
     }
-    long most = (SymmetricArena.mostBytes(nranks) - SignalBarrier.bytes(nranks)) / type.bytes() - 128;
+    long most =
+        (SymmetricArena.mostBytes(nranks) - SignalBarrier.bytes(nranks)) / type.bytes() - 128;
     return count <= most
         ? Optional.empty()
         : Optional.of(count + " " + type + " are more than " + most);

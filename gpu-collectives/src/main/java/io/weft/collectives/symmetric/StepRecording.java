@@ -1,14 +1,14 @@
 package io.weft.collectives.symmetric;
 
-import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
 import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
-import io.weft.collectives.OrderedCommunicator.ReplayStep;
 import io.weft.collectives.OrderedCommunicator;
+import io.weft.collectives.OrderedCommunicator.ReplayStep;
 import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.SymmetricBuffer;
@@ -291,7 +291,6 @@ public final class StepRecording implements Recording {
     closed = true;
     closeGraph();
   }
-
 
   /**
    * A communicator that records the operations it is called with and runs none of them. One thread

@@ -118,7 +118,10 @@ class RaggedExchangeTest {
       }
     }
     assertThat(here).isEqualTo(received.address() + received.bytes());
-    assertThatThrownBy(() -> exchange.exchange(send.slice(0, 0), IntStream.range(0, n).mapToLong(i -> 1).toArray()))
+    assertThatThrownBy(
+            () ->
+                exchange.exchange(
+                    send.slice(0, 0), IntStream.range(0, n).mapToLong(i -> 1).toArray()))
         .hasMessageContaining("rank " + me + " cannot exchange");
   }
 }

@@ -48,8 +48,7 @@ class CollectiveMemoryCacheTest {
   void open() throws IOException {
     for (int i = 0; i < 3; i++) {
       Path own = Files.createDirectory(folder.resolve("executor-" + i));
-      SharedArena arena =
-          SharedArena.open(new ArenaOptions(own, List.of(), 1 << 20, BUDGET, 0, 0));
+      SharedArena arena = SharedArena.open(new ArenaOptions(own, List.of(), 1 << 20, BUDGET, 0, 0));
       CollectiveMemoryCache cache = new CollectiveMemoryCache(() -> now);
       arena.onPressure(cache::freeUnused);
       executors.add(new Executor(arena, cache));

@@ -5,16 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.BufferOwner;
-import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.OperationKind;
 import io.weft.collectives.Receive;
-import io.weft.collectives.Recording.ReplayStatistics;
 import io.weft.collectives.Recording;
+import io.weft.collectives.Recording.ReplayStatistics;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.Send;
 import io.weft.collectives.SymmetricBuffer;
@@ -380,15 +380,19 @@ class RecordingTest {
           communicator -> {
             SymmetricBuffer buffer = communicator.symmetric(DataType.INT32, 10);
             Recording recording =
-                communicator.record(recorder -> recorder.allReduce(buffer.elements(), ReduceOp.SUM));
+                communicator.record(
+                    recorder -> recorder.allReduce(buffer.elements(), ReduceOp.SUM));
             recording.replay();
             SymmetricBuffer closed = communicator.symmetric(DataType.INT32, 10);
             Recording late =
-                communicator.record(recorder -> recorder.allReduce(closed.elements(), ReduceOp.SUM));
+                communicator.record(
+                    recorder -> recorder.allReduce(closed.elements(), ReduceOp.SUM));
             if (communicator.rank() == 1) {
               closed.close();
             }
-            assertThatThrownBy(late::replay).hasMessageContaining("is closed").hasMessageContaining("rank 1");
+            assertThatThrownBy(late::replay)
+                .hasMessageContaining("is closed")
+                .hasMessageContaining("rank 1");
             recording.replay();
             communicator.barrier();
             if (communicator.rank() == 1) {

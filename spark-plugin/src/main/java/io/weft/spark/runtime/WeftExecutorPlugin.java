@@ -202,8 +202,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     return new HostCommunicators(
         overHosts(rules, besideNccl)
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
-            .withSymmetric(
-                SymmetricOptions.cached(SegmentMemory.of(exchange.arena()), memory))
+            .withSymmetric(SymmetricOptions.cached(SegmentMemory.of(exchange.arena()), memory))
             .withBindHost(options.bindHost()));
   }
 

@@ -204,8 +204,7 @@ public final class WeftMetrics {
 
   private static Metric memoryCounter(
       String name, String doc, ToLongFunction<CacheStatistics> figure) {
-    return new Metric(
-        name, COUNTER, doc, s -> figure.applyAsLong(s.collectives().memory()));
+    return new Metric(name, COUNTER, doc, s -> figure.applyAsLong(s.collectives().memory()));
   }
 
   private static Metric counter(String name, String doc, ToLongFunction<Line> figure) {

@@ -26,8 +26,8 @@ import org.apache.spark.rdd.RDD;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.reflect.ClassTag$;
 import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /**
  * A barrier stage whose tasks add up numbers together: the rank plus one, in every element of a

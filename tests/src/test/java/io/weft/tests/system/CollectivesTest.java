@@ -2,10 +2,10 @@ package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.application.BarrierJob;
 import io.weft.tests.application.BarrierJob.Answer;
 import io.weft.tests.application.BarrierJob.Buffers;
 import io.weft.tests.application.BarrierJob.Mishap;
-import io.weft.tests.application.BarrierJob;
 import io.weft.tests.application.ExecutorThreads;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.WeftCluster;

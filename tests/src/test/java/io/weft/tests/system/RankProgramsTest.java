@@ -48,7 +48,9 @@ class RankProgramsTest {
         RanksCheck.of(ranks, cells, steps, rows, distinct).run(CLUSTER.session());
     assertThat(outcomes.programs())
         .allSatisfy(each -> assertThat(each.equal()).as("%s", each).isTrue());
-    assertThat(outcomes.programs()).extracting(each -> each.elements()).containsExactly((long) cells, rows);
+    assertThat(outcomes.programs())
+        .extracting(each -> each.elements())
+        .containsExactly((long) cells, rows);
     CLUSTER.awaitSum("communicatorsOpen", 0);
     assertThat(CLUSTER.sum("symmetricMisses") + CLUSTER.sum("symmetricHits") - misses)
         .as("symmetric buffers")

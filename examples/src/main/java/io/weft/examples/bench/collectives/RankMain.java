@@ -51,8 +51,7 @@ public final class RankMain {
                 .create(bootstrap, CommunicatorOptions.DEFAULT.withTimeout(TIMEOUT))) {
       System.out.println("ready " + communicator.nranks());
       try (RankBuffers buffers = buffers(options, communicator)) {
-        follow(
-            new RankWork(communicator, buffers, options.kind() == RankOptions.Kind.RECORDED));
+        follow(new RankWork(communicator, buffers, options.kind() == RankOptions.Kind.RECORDED));
       }
     }
   }
