@@ -7,6 +7,7 @@ import io.weft.examples.bench.shuffle.ShuffleBenchCommand;
 import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
+import io.weft.examples.ranks.RanksCommand;
 import io.weft.examples.train.TrainCommand;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -19,11 +20,13 @@ import picocli.CommandLine.Command;
 @Command(
     name = "weft",
     mixinStandardHelpOptions = true,
-    description = "Weft for Apache Spark: the demo, the benchmarks, a training and the doctor.",
+    description =
+        "Weft for Apache Spark: the demo, the benchmarks, a training, programs on ranks and the doctor.",
     subcommands = {
       DemoCommand.class,
       Weft.BenchCommand.class,
       DoctorCommand.class,
+      RanksCommand.class,
       TrainCommand.class
     })
 public final class Weft {

@@ -26,7 +26,7 @@ class WeftTest {
   @Test
   void helpNamesTheCommands() {
     assertThat(run("--help")).isZero();
-    assertThat(out.toString()).contains("demo", "bench", "doctor", "train");
+    assertThat(out.toString()).contains("demo", "bench", "doctor", "ranks", "train");
   }
 
   @Test
@@ -39,6 +39,7 @@ class WeftTest {
     assertThat(run("bench", "driver", "--help")).isZero();
     assertThat(run("train", "--help")).isZero();
     assertThat(run("doctor", "--help")).isZero();
+    assertThat(run("ranks", "--help")).isZero();
     assertThat(out.toString())
         .contains(
             "--scale",
@@ -50,7 +51,8 @@ class WeftTest {
             "--folder",
             "--tensors",
             "--executors",
-            "--epochs");
+            "--epochs",
+            "--cells");
   }
 
   @Test

@@ -5,6 +5,7 @@ import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * One rank's end of a group of ranks that compute together. All ranks run the same collectives in
@@ -58,6 +59,32 @@ public interface Communicator extends AutoCloseable {
 
   /** Runs operations as {@link #runGroup} does, on a lane. */
   Event submitGroup(List<Operation> operations, Lane lane);
+
+  /**
+   * Allocates zeros of the same type and number on every rank. Collective: all ranks ask for the
+   * same buffers in the same order. On one host the ranks share the memory; otherwise, or without
+   * room, it is private to each rank, and the log says so once.
+   *
+   * @param count elements, 0 or more
+   * @return open until it is closed, at most until the communicator is closed
+   * @throws CollectiveException of kind MISMATCH, on all ranks, naming those that ask for another
+   *     buffer
+   */
+  SymmetricBuffer symmetric(DataType type, long count);
+
+  /**
+   * Records the operations that the body runs on the communicator that it is given; none is
+   * executed. Collective. Buffers that move later are looked up again.
+   *
+   * @throws CollectiveException on all ranks if the body failed on one (naming it) or ranks
+   *     recorded different collectives (naming the first)
+   */
+  default Recording record(Consumer<Communicator> body) {
+    return record(MovedBuffers.UPDATE, body);
+  }
+
+  /** As {@link #record(Consumer)}, with another reaction to buffers that move. */
+  Recording record(MovedBuffers moved, Consumer<Communicator> body);
 
   /** Why the communicator is broken; empty while it works. */
   Optional<CollectiveException> failure();

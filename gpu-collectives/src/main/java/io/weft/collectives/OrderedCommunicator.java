@@ -96,6 +96,79 @@ public abstract class OrderedCommunicator implements Communicator {
     return Optional.ofNullable(failure.get());
   }
 
+  /** Private memory; an implementation whose ranks share memory overrides it. */
+  @Override
+  public SymmetricBuffer symmetric(DataType type, long count) {
+    return privateBuffer(type, count, "this communicator has no symmetric memory on the host");
+  }
+
+  /** A buffer in private memory, for ranks that cannot share it. Collective. */
+  protected final SymmetricBuffer privateBuffer(DataType type, long count, String reason) {
+    return PrivateBuffer.allocate(this, type, count, reason);
+  }
+
+  /** A recorded operation or group. */
+  public interface ReplayStep {
+    /** Run together, after {@link #begin}; at least one. */
+    List<Operation> operations();
+
+    /** The operations whose buffers a lane keeps. */
+    default List<Operation> recorded() {
+      return operations();
+    }
+
+    default void begin() {}
+
+    default void end() {}
+  }
+
+  /**
+   * Runs recorded steps in one turn, without the checks of {@link #runGroup}: their buffers were
+   * checked when they were recorded, and exist.
+   */
+  public final void replay(List<? extends ReplayStep> steps) {
+    replay(turns.take(), steps);
+  }
+
+  /** As {@link #replay}, on a lane, after the work that is already queued there. */
+  public final Event submitReplay(List<? extends ReplayStep> steps, Lane lane) {
+    List<Operation> all = steps.stream().flatMap(step -> step.recorded().stream()).toList();
+    String what = "a replay of " + steps.size() + " steps";
+    HostEvent use = HeldBuffers.hold(rank(), all, what);
+    long ticket = turns.take();
+    return submit(ticket, what, lane, use, () -> replay(ticket, steps));
+  }
+
+  private void replay(long ticket, List<? extends ReplayStep> steps) {
+    startTurn(ticket, () -> "a replay of " + steps.size() + " steps");
+    List<Operation> running = List.of();
+    long start = System.nanoTime();
+    try {
+      for (ReplayStep step : steps) {
+        running = step.operations();
+        step.begin();
+        start = runStep(running, start);
+        step.end();
+      }
+    } catch (RuntimeException | Error e) {
+      countFailure(running, System.nanoTime() - start);
+      List<Operation> failed = running;
+      throw broken(e, () -> describe(failed));
+    } finally {
+      turns.pass();
+    }
+  }
+
+  /** Returns the time of the step's end, where the next one starts. */
+  private long runStep(List<Operation> step, long start) {
+    Deadline deadline = Deadline.since(start, timeoutNanos);
+    Algorithm algorithm =
+        step.size() == 1 ? execute(step.get(0), deadline) : executeGroup(step, deadline);
+    long end = System.nanoTime();
+    countGroup(step, algorithm, end - start);
+    return end;
+  }
+
   @Override
   public final void run(Operation operation) {
     check(operation);

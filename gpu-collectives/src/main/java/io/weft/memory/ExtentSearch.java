@@ -60,6 +60,16 @@ final class ExtentSearch {
     return extent != null ? extent : overflow(plan, granules);
   }
 
+  /** Finds shared memory that fills a segment; null when there is no room. */
+  Extent findSegment(int granules) throws ArenaFullException {
+    Extent extent = source.takeSegment(memory, granules);
+    if (extent == null) {
+      pressure.run();
+      extent = source.takeSegment(memory, granules);
+    }
+    return extent;
+  }
+
   private Extent overflow(Plan plan, int granules) throws ArenaFullException {
     return plan.overflow() == null ? null : source.take(plan.overflow(), granules);
   }

@@ -20,7 +20,7 @@ final class ExtentSource {
   /** Takes an extent from free memory or from a new segment; null when there is no room. */
   Extent take(Tier tier, int granules) throws ArenaFullException {
     if (isOversize(granules)) {
-      return oversize(tier, granules);
+      return takeSegment(tier, granules);
     }
     Extent extent = ledger.take(tier, granules, false);
     return extent != null ? extent : growOrTake(tier, granules);
@@ -30,14 +30,15 @@ final class ExtentSource {
    * As {@link #take}, for a tier that could not grow a moment ago: an extent may have been freed.
    */
   Extent takeFreed(Tier tier, int granules) {
-    return isOversize(granules) ? oversize(tier, granules) : ledger.take(tier, granules, true);
+    return isOversize(granules) ? takeSegment(tier, granules) : ledger.take(tier, granules, true);
   }
 
   private boolean isOversize(int granules) {
     return Granules.bytes(granules) > segmentBytes;
   }
 
-  private Extent oversize(Tier tier, int granules) {
+  /** Takes a new segment as one extent; null when there is no room. */
+  Extent takeSegment(Tier tier, int granules) {
     Extent extent = supply.oversize(tier, granules);
     if (extent == null && supply.evict(tier, Granules.bytes(granules))) {
       extent = supply.oversize(tier, granules);

@@ -11,6 +11,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -57,6 +59,7 @@ public final class SharedArena implements AutoCloseable {
   private final Waiters waiters = new Waiters();
   private final ReclaimHooks pressure = new ReclaimHooks(System::nanoTime);
   private final ExtentSearch search;
+  private final List<Consumer<Duration>> idleHooks = new CopyOnWriteArrayList<>();
 
   private SharedArena(ArenaOptions options, SegmentStorage storage) {
     this.options = options;
@@ -129,6 +132,28 @@ public final class SharedArena implements AutoCloseable {
     return search.find(policy.plan(use, bytes), Granules.covering(bytes));
   }
 
+  /**
+   * Allocates shared memory that fills a segment of its own, so that other processes can map it for
+   * writing without access to other extents. It is deleted when the extent is freed.
+   *
+   * @param bytes 1 to 2^31 - 64
+   * @throws ArenaFullException when there is no room, also after memory was reclaimed
+   * @throws IllegalStateException when the arena is closed
+   */
+  public Extent allocateSegment(long bytes) throws ArenaFullException {
+    Extent extent = search.findSegment(Granules.covering(bytes));
+    if (extent == null) {
+      throw new ArenaFullException(
+          "no segment of "
+              + Bytes.text(bytes)
+              + ". "
+              + ledger.describe()
+              + ". Raise "
+              + names().of("memoryBytes"));
+    }
+    return extent;
+  }
+
   private String noRoom(long bytes, SpillPolicy.Plan plan) {
     double seconds = plan.timeout().toMillis() / 1000.0;
     return "no room for "
@@ -193,6 +218,7 @@ public final class SharedArena implements AutoCloseable {
    * keeps its memory until it unmaps it.
    */
   public void freeIdle(Duration idle) {
+    idleHooks.forEach(hook -> hook.accept(idle));
     supply.deleteIdle(idle.toNanos());
   }
 
@@ -281,6 +307,14 @@ public final class SharedArena implements AutoCloseable {
    */
   public void onPressure(Runnable reclaim) {
     pressure.add(reclaim);
+  }
+
+  /**
+   * Adds a hook, which {@link #freeIdle} calls with the time after which unused memory is freed. It
+   * may free extents, and must neither block nor fail.
+   */
+  public void onIdle(Consumer<Duration> hook) {
+    idleHooks.add(hook);
   }
 
   /**

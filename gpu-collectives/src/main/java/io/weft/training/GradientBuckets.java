@@ -5,6 +5,7 @@ import io.weft.collectives.BufferOwner;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
+import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
@@ -60,6 +61,10 @@ public final class GradientBuckets implements AutoCloseable {
 
   private final int[] missing;
   private final List<Event> started = new ArrayList<>();
+
+  /** The end of every step; null until {@link #recordEnd}. */
+  private Recording end;
+
   private boolean closed;
 
   private GradientBuckets(
@@ -90,6 +95,12 @@ public final class GradientBuckets implements AutoCloseable {
       bucketOf[place.parameter()] = buckets.size();
     }
     buckets.add(all);
+  }
+
+  /** As the other method, in symmetric buffers of the communicator. */
+  public static GradientBuckets open(
+      Communicator communicator, List<ParameterSpec> parameters, long bucketBytes) {
+    return open(communicator, parameters, bucketBytes, BucketMemory.of(communicator));
   }
 
   /**
@@ -128,6 +139,22 @@ public final class GradientBuckets implements AutoCloseable {
     if (names < parameters.size()) {
       throw new IllegalArgumentException("two parameters of the same name: " + parameters);
     }
+  }
+
+  /**
+   * Records the end of a step: the last bucket's all-reduce, and averages of more buffers. From now
+   * on {@link #await} replays them in one submission. Collective; before the first step.
+   *
+   * @param more written before each {@code await}, averages after it; stay allocated until close
+   */
+  public void recordEnd(List<TypedBuffer> more) {
+    TypedBuffer last = buckets.get(buckets.size() - 1);
+    end =
+        communicator.record(
+            recorder -> {
+              recorder.allReduce(last, ReduceOp.AVERAGE);
+              more.forEach(buffer -> recorder.allReduce(buffer, ReduceOp.AVERAGE));
+            });
   }
 
   /** The registered parameters. */
@@ -169,7 +196,8 @@ public final class GradientBuckets implements AutoCloseable {
     }
     ready.set(parameter);
     missing[bucketOf[parameter]]--;
-    while (started.size() < buckets.size() && missing[started.size()] == 0) {
+    int own = buckets.size() - (end == null ? 0 : 1);
+    while (started.size() < own && missing[started.size()] == 0) {
       start(buckets.get(started.size()));
     }
   }
@@ -210,6 +238,9 @@ public final class GradientBuckets implements AutoCloseable {
   public void await(Deadline deadline) {
     for (Event event : complete()) {
       event.await(deadline);
+    }
+    if (end != null) {
+      end.replay();
     }
     synchronized (this) {
       ready.clear();
@@ -269,6 +300,9 @@ public final class GradientBuckets implements AutoCloseable {
         LOG.warn("{} still runs: its buckets are left to the garbage collector", event.what());
         return;
       }
+    }
+    if (end != null) {
+      end.close();
     }
     memory.close();
   }

@@ -15,11 +15,12 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.local.LocalCommunicator;
-import io.weft.collectives.symmetric.SymmetricArena;
-import io.weft.collectives.symmetric.SymmetricOptions;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
+import io.weft.memory.Memory;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -141,14 +142,29 @@ class GradientBucketsTest {
     try (RankGang gang = host(2)) {
       gang.run(
           communicator -> {
-            SymmetricOptions options =
-                SymmetricOptions.in(folder.resolve("symmetric")).withSegmentBytes(1 << 20);
-            try (SymmetricArena arena = SymmetricArena.open(communicator, options);
-                GradientBuckets buckets =
-                    GradientBuckets.open(
-                        communicator, MODEL, BUCKET_BYTES, BucketMemory.symmetric(arena))) {
+            try (GradientBuckets buckets =
+                GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
               for (int step = 0; step < 3; step++) {
                 runStep(buckets, communicator.rank(), 2, step, backwards());
+              }
+              communicator.barrier();
+            }
+          });
+    }
+  }
+
+  @Test
+  void theEndOfAStepIsReplayedWithOtherAverages() {
+    try (RankGang gang = host(2)) {
+      gang.run(
+          communicator -> {
+            try (Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT64, 1));
+                GradientBuckets buckets = GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
+              buckets.recordEnd(List.of(loss.buffer()));
+              for (int step = 0; step < 5; step++) {
+                Memory.putDouble(loss.address(), 10 * step + communicator.rank());
+                runStep(buckets, communicator.rank(), 2, step, backwards());
+                assertThat(Memory.getDouble(loss.address())).isEqualTo(10 * step + 0.5);
               }
               communicator.barrier();
             }

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Receive;
+import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.Send;
 import io.weft.collectives.TypedBuffer;
@@ -15,8 +17,7 @@ import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
-import io.weft.collectives.symmetric.MovedBuffers;
-import io.weft.collectives.symmetric.Recording;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.cuda.CudaDevice;
 import java.nio.file.Path;
 import java.util.List;
@@ -94,7 +95,7 @@ class OneRankTest {
         1,
         (nccl, array) -> {
           try (Recording recording =
-              Recording.record(
+              StepRecording.record(
                   nccl,
                   MovedBuffers.REFUSE,
                   body -> {

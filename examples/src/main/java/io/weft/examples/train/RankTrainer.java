@@ -9,7 +9,6 @@ import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import io.weft.training.Adam;
-import io.weft.training.BucketMemory;
 import io.weft.training.CheckpointPosition;
 import io.weft.training.Checkpoints;
 import io.weft.training.GradientAccumulator;
@@ -56,9 +55,7 @@ final class RankTrainer implements AutoCloseable {
     this.source = source;
     this.model = model;
     this.communicator = source.communicator();
-    this.buckets =
-        GradientBuckets.open(
-            communicator, model.parameters(), plan.bucketBytes(), BucketMemory.ofProcess());
+    this.buckets = GradientBuckets.open(communicator, model.parameters(), plan.bucketBytes());
     this.accumulator = GradientAccumulator.over(buckets, 1);
     this.checkpoints = new Checkpoints(plan.checkpoints(), CHECKPOINTS_KEPT);
     try {
@@ -76,6 +73,7 @@ final class RankTrainer implements AutoCloseable {
       weights.add(Weights.original(i, model.values().get(i)));
     }
     model.bindGradients(gradients);
+    buckets.recordEnd(List.of(loss.buffer()));
     adam = new Adam(model.parameters(), plan.adam());
   }
 
@@ -180,12 +178,11 @@ final class RankTrainer implements AutoCloseable {
     TypedBuffer gradient = logitGradient(logits.count());
     pass.backward(1, gradient, GradientWrite.REPLACE);
     model.backward(gradient, parameter -> accumulator.added(weights.get(parameter)));
+    Memory.putDouble(loss.address(), pass.loss());
     long start = System.nanoTime();
     buckets.await(Deadline.after(communicator.timeout()));
     waitNanos += System.nanoTime() - start;
     adam.step(model.values(), gradients);
-    Memory.putDouble(loss.address(), pass.loss());
-    communicator.allReduce(loss.buffer(), ReduceOp.AVERAGE);
     lastLoss = Memory.getDouble(loss.address());
     rows += batch.rows();
     steps++;

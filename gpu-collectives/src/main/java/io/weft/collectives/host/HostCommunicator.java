@@ -3,11 +3,16 @@ package io.weft.collectives.host;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.DataType;
 import io.weft.collectives.InPlaceRegions;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
 import io.weft.collectives.Operation.Signature;
 import io.weft.collectives.OrderedCommunicator;
+import io.weft.collectives.Recording;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.Topology;
 import io.weft.collectives.host.CollectiveEngine.TrivialEngine;
 import io.weft.collectives.host.HostOptions.BufferSizes;
@@ -15,10 +20,13 @@ import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.collectives.host.PointToPoint.PairMessages;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.collectives.host.SymmetricTable.HostRegions;
+import io.weft.collectives.symmetric.StepRecording;
+import io.weft.collectives.symmetric.SymmetricOptions;
 import io.weft.device.Deadline;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,6 +45,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   private final CollectiveEngine engine;
   private final PairMessages pairs;
   private final HostRegions regions;
+  private final HostSymmetric symmetric;
   private long collectives;
 
   /** Guards {@link #closed} and the state that this rank publishes to others. */
@@ -48,6 +57,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       Bootstrap bootstrap,
       CommunicatorOptions common,
       BufferSizes sizes,
+      SymmetricOptions symmetric,
       Topology topology,
       LocalPeers localPeers,
       RemoteRanks remotes,
@@ -61,6 +71,7 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
         new HostWaitCheck(rank(), call, this::failure, localPeers, remotes, diagnosisNanos());
     this.waiting = new WaitLoop(watch, localPeers.size(), !remotes.isEmpty());
     this.regions = new HostRegions(rank(), localPeers.ranks());
+    this.symmetric = new HostSymmetric(this, symmetric);
     this.engine = engine(sizes);
     this.pairs = new PairMessages(rank(), nranks(), pointToPoint(Traffic.PAIRS, sizes));
   }
@@ -128,6 +139,16 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   @Override
   public Topology topology() {
     return topology;
+  }
+
+  @Override
+  public SymmetricBuffer symmetric(DataType type, long count) {
+    return symmetric.allocate(type, count, reason -> privateBuffer(type, count, reason));
+  }
+
+  @Override
+  public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
+    return StepRecording.record(this, moved, body);
   }
 
   @Override
@@ -222,7 +243,11 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       }
     }
     if (awaitIdle(Deadline.after(timeout()))) {
-      resources.close();
+      try {
+        symmetric.close(first);
+      } finally {
+        resources.close();
+      }
     } else {
       LOG.warn(
           "{}an operation still runs after {}; its memory stays mapped", logPrefix(), timeout());

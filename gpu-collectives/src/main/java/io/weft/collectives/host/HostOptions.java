@@ -1,5 +1,6 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.symmetric.SymmetricOptions;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.Choice;
@@ -18,6 +19,7 @@ import java.util.Optional;
  * @param bindHost the address at which ranks of other hosts reach this one
  * @param network whether ranks may be on different hosts; without it they must share memory
  * @param sizes the sizes of the buffers in shared memory; the same on all ranks
+ * @param symmetric of the communicators' symmetric buffers; empty for memory in the folder
  * @param machine the capabilities of this machine, which decide the paths
  */
 public record HostOptions(
@@ -26,6 +28,7 @@ public record HostOptions(
     String bindHost,
     boolean network,
     BufferSizes sizes,
+    Optional<SymmetricOptions> symmetric,
     Capabilities machine) {
   /** The options for this machine; see {@link #on}. */
   public static HostOptions defaults() {
@@ -48,6 +51,7 @@ public record HostOptions(
         "127.0.0.1",
         true,
         BufferSizes.DEFAULT,
+        Optional.empty(),
         machine);
   }
 
@@ -72,24 +76,34 @@ public record HostOptions(
   }
 
   public HostOptions withFolder(Path other) {
-    return new HostOptions(other, hostIdentity, bindHost, network, sizes, machine);
+    return new HostOptions(other, hostIdentity, bindHost, network, sizes, symmetric, machine);
   }
 
   /** Sets the identity, for tests and containers: ranks with different identities use sockets. */
   public HostOptions withHostIdentity(String identity) {
-    return new HostOptions(folder, Optional.of(identity), bindHost, network, sizes, machine);
+    return new HostOptions(
+        folder, Optional.of(identity), bindHost, network, sizes, symmetric, machine);
   }
 
   public HostOptions withBindHost(String host) {
-    return new HostOptions(folder, hostIdentity, host, network, sizes, machine);
+    return new HostOptions(folder, hostIdentity, host, network, sizes, symmetric, machine);
   }
 
   public HostOptions withNetwork(boolean allowed) {
-    return new HostOptions(folder, hostIdentity, bindHost, allowed, sizes, machine);
+    return new HostOptions(folder, hostIdentity, bindHost, allowed, sizes, symmetric, machine);
   }
 
   public HostOptions withSizes(BufferSizes other) {
-    return new HostOptions(folder, hostIdentity, bindHost, network, other, machine);
+    return new HostOptions(folder, hostIdentity, bindHost, network, other, symmetric, machine);
+  }
+
+  public HostOptions withSymmetric(SymmetricOptions other) {
+    return new HostOptions(
+        folder, hostIdentity, bindHost, network, sizes, Optional.of(other), machine);
+  }
+
+  SymmetricOptions symmetricOptions() {
+    return symmetric.orElseGet(() -> SymmetricOptions.in(folder));
   }
 
   /**

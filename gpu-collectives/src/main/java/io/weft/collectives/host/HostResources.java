@@ -1,5 +1,6 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.bootstrap.RankFolder;
 import io.weft.memory.MappedSegment;
 import java.io.IOException;
 import java.nio.file.Path;

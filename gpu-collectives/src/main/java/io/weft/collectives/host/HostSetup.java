@@ -8,9 +8,10 @@ import io.weft.collectives.Topology;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.Listener;
 import io.weft.collectives.bootstrap.Preloader;
+import io.weft.collectives.bootstrap.RankFolder;
+import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostOptions.BufferSizes;
-import io.weft.collectives.host.RankFolder.Liveness;
 import io.weft.device.Deadline;
 import io.weft.memory.MappedSegment;
 import java.io.ByteArrayInputStream;
@@ -156,6 +157,7 @@ final class HostSetup {
             bootstrap,
             common,
             sizes,
+            options.symmetricOptions(),
             topology,
             new LocalPeers(bootstrap.rank(), mapped),
             topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),

@@ -2,9 +2,9 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
-import io.weft.collectives.host.RankFolder.Liveness;
 import io.weft.collectives.host.TimeoutDiagnosis.RankStatus;
 import java.util.HashMap;
 import java.util.List;

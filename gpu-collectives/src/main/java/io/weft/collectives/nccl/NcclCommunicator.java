@@ -8,14 +8,17 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
 import io.weft.collectives.OrderedCommunicator;
+import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.Topology;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.nccl.NcclEngine.RetainedBuffers;
 import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
 import io.weft.collectives.symmetric.GraphCapturer;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
@@ -151,6 +154,11 @@ final class NcclCommunicator extends OrderedCommunicator
 
   void run(NcclEngineLane side, String what, Lane.Work work) {
     sides.run(side, what, work);
+  }
+
+  @Override
+  public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
+    return StepRecording.record(this, moved, body);
   }
 
   @Override

@@ -2,304 +2,299 @@ package io.weft.collectives.symmetric;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.Communicator;
 import io.weft.collectives.bootstrap.BootstrapRounds;
-import io.weft.collectives.bootstrap.CommunicatorBootstrap;
-import io.weft.device.Deadline;
-import io.weft.device.Event;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lends the ranks of an arena the same memory again. The arena owns the memory, and the entries
- * expire with it. Reuse is safe only because all ranks hit or miss together. So every acquisition
- * compares the entries of all ranks. If some ranks have dropped an entry, all ranks allocate it
- * again, and a warning names those ranks and the key.
+ * Keeps the symmetric segments of a process's communicators that have ended, for later
+ * communicators with the same members. One process has one cache, so processes of other
+ * applications and users never get the memory.
  *
- * <p>{@link #acquire} is collective. {@link #evict} and the other methods are local and
- * thread-safe. Does not own the arena.
+ * <p>Reuse is safe only because all ranks hit or miss together: before a communicator's first
+ * buffer, its ranks compare what their caches have, and use a segment only if all ranks have it
+ * back. If some ranks have freed it, all free it, and a warning names those ranks.
+ *
+ * <p>Thread-safe. Memory is unmapped outside the lock.
  */
-final class CollectiveMemoryCache implements AutoCloseable {
-  private final SymmetricArena arena;
-  private final CommunicatorBootstrap bootstrap;
-  private final Logger log;
-  private final Map<String, Entry> entries = new HashMap<>();
+public final class CollectiveMemoryCache implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(CollectiveMemoryCache.class);
+
+  /** A restarted process is another member. */
+  private final String member = UUID.randomUUID().toString();
+
+  private final LongSupplier clock;
+  private final List<Idle> idle = new ArrayList<>();
+
+  /** The ids of segments in use, each with the position that uses it. */
+  private final Set<String> lent = new TreeSet<>();
+
   private long hits;
   private long misses;
+  private long freshBytes;
   private long mismatches;
-  private long evictions;
+  private long lentBytes;
+  private boolean closed;
 
-  /** Memory of the arena, lent to the current borrower. The cache holds it until eviction. */
-  static final class Entry {
-    private final Window window;
-    private final List<Event> pending = new ArrayList<>();
-    private boolean lent;
-    private boolean evicted;
-
-    private Entry(Window window) {
-      this.window = window;
-      this.lent = true;
-    }
-
-    Window window() {
-      return window;
-    }
-
-    synchronized Event[] pendingUses() {
-      pending.removeIf(Entry::hasEnded);
-      return pending.toArray(Event[]::new);
-    }
-
-    private static boolean hasEnded(Event event) {
-      return event.state() == Event.State.COMPLETE || event.state() == Event.State.FAILED;
-    }
-
-    synchronized void usedUntil(Event event) {
-      window.usedUntil(event);
-      pending.removeIf(Entry::hasEnded);
-      pending.add(event);
-    }
-
-    private synchronized boolean lend() {
-      boolean free = !lent;
-      lent = true;
-      return free;
-    }
-
-    synchronized void giveBack() {
-      lent = false;
-      if (evicted) {
-        window.close();
-      }
-    }
-
-    private synchronized void evict() {
-      evicted = true;
-      if (!lent) {
-        window.close();
-      }
-    }
-  }
+  /** A segment that no communicator uses. */
+  private record Idle(Gang gang, SymmetricSegment segment, long since) {}
 
   /** Creates an empty cache. */
-  public CollectiveMemoryCache(SymmetricArena arena) {
-    this(arena, LoggerFactory.getLogger(CollectiveMemoryCache.class));
+  public CollectiveMemoryCache() {
+    this(System::nanoTime);
   }
 
-  CollectiveMemoryCache(SymmetricArena arena, Logger log) {
-    this.arena = arena;
-    this.bootstrap = new CommunicatorBootstrap(arena.communicator());
-    this.log = log;
+  CollectiveMemoryCache(LongSupplier clock) {
+    this.clock = clock;
   }
 
-  /** Acquires memory for one request, as {@link #acquire(List)} does. */
-  public CollectiveMemory acquire(CollectiveMemoryRequest request) {
-    return acquire(List.of(request)).get(0);
+  /** The name of this process among the members of gangs. */
+  String member() {
+    return member;
   }
 
   /**
-   * Returns memory for every request, in their order. Collective. A larger entry replaces an entry
-   * that is too small.
+   * Takes the segments that all ranks of a gang have. Collective.
    *
-   * @throws CollectiveException of kind MISMATCH if the requests of ranks differ, or INVALID if a
-   *     rank still has a loan of the same purpose; nothing has changed then
+   * @return attached to the communicator, in the same order on all ranks
    */
-  public List<CollectiveMemory> acquire(List<CollectiveMemoryRequest> requests) {
-    BootstrapRounds rounds =
-        new BootstrapRounds(bootstrap, Deadline.after(arena.communicator().timeout()));
-    List<Entry> pinned = new ArrayList<>();
-    List<CollectiveMemory> loans = new ArrayList<>();
+  List<SymmetricSegment> adopt(Communicator communicator, Gang gang, BootstrapRounds rounds) {
+    List<SymmetricSegment> taken = new ArrayList<>();
     try {
-      List<MemoryOffer> votes =
-          rounds.exchange("memory", () -> vote(requests, pinned).encode()).stream()
-              .map(MemoryOffer::decode)
+      List<Offer> offers =
+          rounds.exchange("cached", () -> offer(gang, taken).encode()).stream()
+              .map(Offer::decode)
               .toList();
-      MemoryOffer.requireSameRequests(votes);
-      for (int i = 0; i < requests.size(); i++) {
-        loans.add(settle(requests.get(i), i, votes, pinned));
+      List<SymmetricSegment> adopted = new ArrayList<>();
+      for (String id : Offer.freeOnAll(offers)) {
+        adopted.add(taken.remove(indexOf(taken, id)));
       }
-      return loans;
+      putBack(gang, taken, offers);
+      taken.clear();
+      adopted.forEach(segment -> segment.attach(communicator, gang));
+      return adopted;
     } catch (RuntimeException e) {
-      loans.forEach(CollectiveMemory::close);
-      pinned.stream().filter(Objects::nonNull).forEach(Entry::giveBack);
+      taken.forEach(segment -> giveBack(gang, segment));
       throw e;
     }
   }
 
-  /** Lends the entries at once, so they still exist when all ranks have agreed to use them. */
-  private synchronized MemoryOffer vote(
-      List<CollectiveMemoryRequest> requests, List<Entry> pinned) {
-    List<Integer> held = new ArrayList<>();
-    for (CollectiveMemoryRequest request : requests) {
-      Entry entry = entries.get(request.purpose());
-      if (entry != null && !entry.lend()) {
-        throw CollectiveException.invalid(
-            "rank "
-                + arena.communicator().rank()
-                + " asks for collective memory "
-                + request
-                + " that it already has on loan; close that first, or use another purpose");
+  private static int indexOf(List<SymmetricSegment> segments, String id) {
+    return segments.stream().map(SymmetricSegment::id).toList().indexOf(id);
+  }
+
+  private synchronized Offer offer(Gang gang, List<SymmetricSegment> taken) {
+    // Those in use, before this rank takes any.
+    List<String> used = List.copyOf(lent);
+    for (Iterator<Idle> each = idle.iterator(); each.hasNext(); ) {
+      Idle next = each.next();
+      if (next.gang.isSame(gang)) {
+        each.remove();
+        taken.add(next.segment);
+        lend(gang, next.segment);
       }
-      pinned.add(entry);
-      boolean fits = entry != null && entry.window.bytes() >= request.bytes();
-      held.add(fits ? entry.window.number() : MemoryOffer.NONE);
     }
-    return new MemoryOffer(List.copyOf(requests), held);
+    return new Offer(taken.stream().map(SymmetricSegment::id).toList(), used);
   }
 
-  private CollectiveMemory settle(
-      CollectiveMemoryRequest request, int index, List<MemoryOffer> votes, List<Entry> pinned) {
-    int newest = MemoryOffer.NONE;
-    for (MemoryOffer vote : votes) {
-      newest = Math.max(newest, vote.held().get(index));
+  /** Keeps the segments that other ranks still use; frees those that a rank has freed. */
+  private void putBack(Gang gang, List<SymmetricSegment> left, List<Offer> offers) {
+    for (SymmetricSegment segment : left) {
+      List<Integer> without = Offer.ranksWithout(offers, gang, segment.id());
+      if (without.isEmpty()) {
+        giveBack(gang, segment);
+      } else {
+        LOG.warn(
+            "{} freed a symmetric segment of {} bytes that rank {} still had; all ranks free it",
+            CollectiveException.name(without),
+            segment.bytes(),
+            gang.ranks().get(gang.own()));
+        drop(gang, segment);
+        synchronized (this) {
+          mismatches++;
+        }
+      }
     }
-    List<Integer> without = MemoryOffer.ranksWithout(votes, index, newest);
-    Entry entry = pinned.set(index, null);
-    if (newest != MemoryOffer.NONE && without.isEmpty()) {
-      countHit();
-      return new CollectiveMemory(entry, true);
-    }
-    if (newest != MemoryOffer.NONE) {
-      warn(request, without);
-    }
-    if (entry != null) {
-      entry.giveBack();
-    }
-    return make(request);
   }
 
-  private synchronized void countHit() {
-    hits++;
+  private static String place(Gang gang, SymmetricSegment segment) {
+    return segment.id() + "@" + gang.own();
   }
 
-  private void warn(CollectiveMemoryRequest request, List<Integer> without) {
-    synchronized (this) {
-      mismatches++;
-    }
-    log.warn(
-        "{}: {} no longer had collective memory {} that the other ranks had; all allocate it again",
-        arena.communicator(),
-        CollectiveException.name(without),
-        request);
+  private void lend(Gang gang, SymmetricSegment segment) {
+    lent.add(place(gang, segment));
+    lentBytes += segment.bytes();
   }
 
-  private CollectiveMemory make(CollectiveMemoryRequest request) {
-    boolean unused = evict(request.purpose());
-    Window window = arena.window(request.bytes());
-    Entry entry = new Entry(window);
-    synchronized (this) {
+  /** Counts a segment that a communicator has just created. */
+  synchronized void created(Gang gang, SymmetricSegment segment) {
+    freshBytes += segment.bytes();
+    lend(gang, segment);
+  }
+
+  /** Counts a buffer, in reused or in fresh memory. */
+  synchronized void served(boolean reused) {
+    if (reused) {
+      hits++;
+    } else {
       misses++;
-      entries.put(request.purpose(), entry);
     }
-    return new CollectiveMemory(entry, false);
   }
 
-  /**
-   * Drops an entry on this rank. A current loan of it continues; its memory is freed after the last
-   * use. The other ranks learn of it in the next acquisition.
-   *
-   * @return whether the entry existed
-   */
-  public synchronized boolean evict(String purpose) {
-    Entry entry = entries.remove(purpose);
-    if (entry == null) {
-      return false;
+  /** Keeps a segment, detached, for the next communicator of the gang. */
+  void giveBack(Gang gang, SymmetricSegment segment) {
+    synchronized (this) {
+      if (!closed) {
+        returned(gang, segment);
+        idle.add(new Idle(gang, segment, clock.getAsLong()));
+        return;
+      }
     }
-    evictions++;
-    entry.evict();
-    return true;
+    drop(gang, segment);
+  }
+
+  private void returned(Gang gang, SymmetricSegment segment) {
+    if (lent.remove(place(gang, segment))) {
+      lentBytes -= segment.bytes();
+    }
+  }
+
+  /** Frees a segment that was in use. */
+  void drop(Gang gang, SymmetricSegment segment) {
+    synchronized (this) {
+      returned(gang, segment);
+    }
+    segment.close();
+  }
+
+  /** Frees the segments that were not used for that time. */
+  public void freeIdle(Duration time) {
+    List<Idle> old = new ArrayList<>();
+    synchronized (this) {
+      long now = clock.getAsLong();
+      for (Iterator<Idle> each = idle.iterator(); each.hasNext(); ) {
+        Idle next = each.next();
+        if (now - next.since >= time.toNanos()) {
+          each.remove();
+          old.add(next);
+        }
+      }
+    }
+    old.forEach(each -> each.segment.close());
+  }
+
+  /** Frees all segments that no communicator uses. */
+  public void freeUnused() {
+    freeIdle(Duration.ZERO);
   }
 
   /** The current counters. */
   public synchronized CacheStatistics statistics() {
-    return new CacheStatistics(hits, misses, mismatches, evictions, entries.size());
+    long idleBytes = idle.stream().mapToLong(each -> each.segment.bytes()).sum();
+    return new CacheStatistics(hits, misses, mismatches, freshBytes, lentBytes, idleBytes);
   }
 
-  /** Drops all entries on this rank. */
+  /** Frees what is unused, and later what is returned. */
   @Override
-  public synchronized void close() {
-    for (String purpose : List.copyOf(entries.keySet())) {
-      boolean unused = evict(purpose);
+  public void close() {
+    synchronized (this) {
+      closed = true;
     }
+    freeUnused();
   }
 
   /**
    * Counters of a cache at one moment.
    *
-   * @param hits requests answered with cached memory, on all ranks
-   * @param misses requests for which new memory was allocated
-   * @param mismatches misses where some ranks still had the memory and others did not
-   * @param evictions entries dropped on this rank, for any reason
-   * @param entries entries that a request would find now
+   * @param hits symmetric buffers in memory of an earlier communicator
+   * @param misses symmetric buffers in fresh memory of their communicator
+   * @param mismatches segments freed because another rank had freed its part
+   * @param freshBytes bytes of all segments created so far
+   * @param usedBytes bytes of segments that communicators use now
+   * @param idleBytes bytes of segments that are kept for later communicators
    */
-  record CacheStatistics(long hits, long misses, long mismatches, long evictions, int entries) {}
+  public record CacheStatistics(
+      long hits, long misses, long mismatches, long freshBytes, long usedBytes, long idleBytes) {
+    /** The counters of a process without a cache. */
+    public static final CacheStatistics NONE = new CacheStatistics(0, 0, 0, 0, 0, 0);
+  }
 
   /**
-   * The message of a rank when all acquire cached memory: its requests and, for each request, the
-   * window that it has for it.
+   * What a rank has of its gang's segments.
    *
-   * @param held numbers of windows, or NONE, by request
+   * @param free ids of those that it can use now
+   * @param used ids and positions of those that communicators of its process use
    */
-  record MemoryOffer(List<CollectiveMemoryRequest> requests, List<Integer> held) {
-    static final int NONE = -1;
-
+  record Offer(List<String> free, List<String> used) {
     byte[] encode() throws IOException {
       ByteArrayOutputStream bytes = new ByteArrayOutputStream();
       DataOutputStream out = new DataOutputStream(bytes);
-      out.writeInt(requests.size());
-      for (int i = 0; i < requests.size(); i++) {
-        out.writeUTF(requests.get(i).purpose());
-        out.writeLong(requests.get(i).bytes());
-        out.writeInt(held.get(i));
+      for (List<String> ids : List.of(free, used)) {
+        out.writeInt(ids.size());
+        for (String id : ids) {
+          byte[] text = id.getBytes(StandardCharsets.UTF_8);
+          out.writeInt(text.length);
+          out.write(text);
+        }
       }
       return bytes.toByteArray();
     }
 
-    static MemoryOffer decode(byte[] message) {
+    static Offer decode(byte[] message) {
       try {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(message));
-        int count = in.readInt();
-        List<CollectiveMemoryRequest> requests = new ArrayList<>();
-        List<Integer> held = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-          requests.add(new CollectiveMemoryRequest(in.readUTF(), in.readLong()));
-          held.add(in.readInt());
-        }
-        return new MemoryOffer(requests, held);
+        return new Offer(ids(in), ids(in));
       } catch (IOException | IllegalArgumentException e) {
         throw new CollectiveException(
-            Kind.MISMATCH, List.of(), "a rank's vote on collective memory is not readable", e);
+            Kind.MISMATCH, List.of(), "a rank's offer of cached memory is not readable", e);
       }
     }
 
-    /** Checks that all ranks request the same memory in the same order. */
-    static void requireSameRequests(List<MemoryOffer> votes) {
-      List<CollectiveMemoryRequest> first = votes.get(0).requests;
-      for (int rank = 1; rank < votes.size(); rank++) {
-        List<CollectiveMemoryRequest> other = votes.get(rank).requests;
-        if (!other.equals(first)) {
-          throw new CollectiveException(
-              Kind.MISMATCH,
-              List.of(0, rank),
-              "rank 0 asks for collective memory " + first + " but rank " + rank + " for " + other);
-        }
+    private static List<String> ids(DataInputStream in) throws IOException {
+      List<String> ids = new ArrayList<>();
+      for (int left = in.readInt(); left > 0; left--) {
+        ids.add(new String(in.readNBytes(checked(in)), StandardCharsets.UTF_8));
       }
+      return ids;
     }
 
-    /** The ranks whose window for a request is not this one. */
-    static List<Integer> ranksWithout(List<MemoryOffer> votes, int request, int window) {
+    private static int checked(DataInputStream in) throws IOException {
+      int length = in.readInt();
+      if (length < 0 || length > in.available()) {
+        throw new IOException("an id of " + length + " bytes");
+      }
+      return length;
+    }
+
+    /** The ids that all ranks have free, in the order of rank 0. */
+    static List<String> freeOnAll(List<Offer> offers) {
+      return offers.get(0).free.stream()
+          .filter(id -> offers.stream().allMatch(offer -> offer.free.contains(id)))
+          .toList();
+    }
+
+    /** The ranks that have no longer a part of a segment, neither free nor in use. */
+    static List<Integer> ranksWithout(List<Offer> offers, Gang gang, String id) {
       List<Integer> without = new ArrayList<>();
-      for (int rank = 0; rank < votes.size(); rank++) {
-        if (votes.get(rank).held.get(request) != window) {
+      for (int rank = 0; rank < offers.size(); rank++) {
+        Offer offer = offers.get(rank);
+        String place = id + "@" + gang.positions().get(rank);
+        if (!offer.free.contains(id) && !offer.used.contains(place)) {
           without.add(rank);
         }
       }

@@ -35,7 +35,7 @@ public interface GraphCapturer {
    * closed, or its communicator is closed or breaks. One thread at a time.
    */
   public interface StepGraph extends AutoCloseable {
-    /** Runs all steps, as {@link Recording#replay}. All ranks must have agreed on it before. */
+    /** Runs all steps, as {@link StepRecording#replay}. All ranks must have agreed on it before. */
     void replay();
 
     /** Runs all steps on a lane, after the lane's earlier work; ends with the last step. */

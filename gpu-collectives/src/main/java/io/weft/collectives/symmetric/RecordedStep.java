@@ -1,6 +1,7 @@
 package io.weft.collectives.symmetric;
 
 import io.weft.collectives.Operation;
+import io.weft.collectives.OrderedCommunicator.ReplayStep;
 import io.weft.collectives.TypedBuffer;
 import java.util.List;
 import java.util.Optional;
@@ -10,7 +11,7 @@ import java.util.Optional;
  *
  * @param operations at least one
  */
-record RecordedStep(List<Operation> operations) {
+record RecordedStep(List<Operation> operations) implements ReplayStep {
   RecordedStep {
     operations = List.copyOf(operations);
   }
@@ -64,6 +65,11 @@ record RecordedStep(List<Operation> operations) {
   RecordedStep current() {
     return new RecordedStep(
         operations.stream().map(operation -> operation.withBuffers(TypedBuffer::current)).toList());
+  }
+
+  /** Whether all ranks have this step. */
+  boolean isCollective() {
+    return operations.stream().anyMatch(operation -> operation.kind().isCollective());
   }
 
   /**

@@ -32,6 +32,7 @@ final class SignalBarrier implements AutoCloseable {
   private static final int GROUPS = 8;
 
   private final Window window;
+  private final long offset;
   private final SignalWait waiting;
   private final Group all;
   private CollectiveException failure;
@@ -52,8 +53,14 @@ final class SignalBarrier implements AutoCloseable {
     }
   }
 
-  private SignalBarrier(Window window, SignalWait waiting) {
+  /**
+   * A barrier in the last bytes of a window, which its owner has initialized.
+   *
+   * @param offset of the first byte; a multiple of 128
+   */
+  SignalBarrier(Window window, long offset, SignalWait waiting) {
     this.window = window;
+    this.offset = offset;
     this.waiting = waiting;
     int[] ranks = new int[window.nranks()];
     Arrays.setAll(ranks, rank -> rank);
@@ -77,25 +84,29 @@ final class SignalBarrier implements AutoCloseable {
       throw CollectiveException.invalid(
           "a barrier on signals has at most " + MAX_RANKS + " ranks, not " + nranks);
     }
-    long bytes = 2L * nranks * Window.LINE;
-    Window window = arena.window(bytes, initializer);
-    return new SignalBarrier(window, arena.waiting());
+    Window window = arena.window(bytes(nranks), initializer);
+    return new SignalBarrier(window, 0, arena.waiting());
+  }
+
+  /** The bytes of the slots and counters. */
+  static long bytes(int nranks) {
+    return 2L * nranks * Window.LINE;
   }
 
   static void initialize(Window window, int start) {
     Memory.setMemory(window.address(), window.bytes(), (byte) 0);
     for (int peer = 0; peer < window.nranks(); peer++) {
-      Memory.putInt(slot(window, window.rank(), peer), start);
-      Memory.putInt(counter(window, peer), start);
+      Memory.putInt(window.address() + peer * Window.LINE, start);
+      Memory.putInt(window.address() + (window.nranks() + peer) * Window.LINE, start);
     }
   }
 
-  private static long slot(Window window, int owner, int from) {
-    return window.address(owner) + from * Window.LINE;
+  private long slot(int owner, int from) {
+    return window.address(owner) + offset + from * Window.LINE;
   }
 
-  private static long counter(Window window, int peer) {
-    return window.address() + (window.nranks() + peer) * Window.LINE;
+  private long counter(int peer) {
+    return window.address() + offset + (window.nranks() + peer) * Window.LINE;
   }
 
   /**
@@ -138,6 +149,7 @@ final class SignalBarrier implements AutoCloseable {
     if (failure != null) {
       throw failure.forOperation("a barrier of ranks " + group);
     }
+    window.retain();
     try {
       for (int peer : group.ranks) {
         if (peer != window.rank()) {
@@ -152,12 +164,14 @@ final class SignalBarrier implements AutoCloseable {
     } catch (CollectiveException e) {
       failure = e;
       throw e;
+    } finally {
+      window.release();
     }
   }
 
   private void raise(int peer, Group group) {
-    int value = Memory.getInt(counter(window, peer)) + 1;
-    long slot = slot(window, peer, window.rank());
+    int value = Memory.getInt(counter(peer)) + 1;
+    long slot = slot(peer, window.rank());
     Memory.putLong(slot + groupOffset(value), group.mask);
     Memory.putIntRelease(slot, value);
   }
@@ -167,8 +181,8 @@ final class SignalBarrier implements AutoCloseable {
   }
 
   private void awaitPeer(int peer, Group group, Deadline deadline) {
-    int value = Memory.getInt(counter(window, peer)) + 1;
-    long slot = slot(window, window.rank(), peer);
+    int value = Memory.getInt(counter(peer)) + 1;
+    long slot = slot(window.rank(), peer);
     waiting.await(
         slot,
         value,
@@ -179,7 +193,7 @@ final class SignalBarrier implements AutoCloseable {
     if (theirs != group.mask) {
       throw disagreement(peer, group, theirs);
     }
-    Memory.putInt(counter(window, peer), value);
+    Memory.putInt(counter(peer), value);
   }
 
   private CollectiveException disagreement(int peer, Group group, long theirs) {
@@ -205,12 +219,12 @@ final class SignalBarrier implements AutoCloseable {
    * The number of barriers that this rank has passed with a peer, as a counter that wraps around.
    */
   int passed(int peer) {
-    return Memory.getInt(counter(window, peer));
+    return Memory.getInt(counter(peer));
   }
 
   /** The value of the slot that a peer raises here. */
   int raised(int peer) {
-    return Memory.getIntAcquire(slot(window, window.rank(), peer));
+    return Memory.getIntAcquire(slot(window.rank(), peer));
   }
 
   /** Frees the signals; not collective. */

@@ -12,6 +12,7 @@ import io.weft.memory.OffsetLedger;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +44,14 @@ public final class SymmetricArena implements AutoCloseable {
   private final CommunicatorBootstrap bootstrap;
   private final SignalWait waiting;
   private final List<SymmetricSegment> segments = new ArrayList<>();
+
+  /** The segments of an earlier communicator; they come first in {@link #segments}. */
+  private int adopted;
+
+  /** Null before the first window. */
+  private Gang gang;
+
+  private boolean keep;
   private final Map<Integer, Window> windows = new HashMap<>();
 
   /** Not guarded by this object's lock: work that ends must not wait for a running collective. */
@@ -104,15 +113,27 @@ public final class SymmetricArena implements AutoCloseable {
     void run(Window window);
   }
 
-  synchronized Window window(long bytes, Initializer initializer) {
+  Window window(long bytes, Initializer initializer) {
+    return window(bytes, bytes + " bytes", initializer);
+  }
+
+  /**
+   * As {@link #window(long)}.
+   *
+   * @param elements describes the content; the same on all ranks
+   */
+  synchronized Window window(long bytes, String elements, Initializer initializer) {
     requireOpen();
     BootstrapRounds rounds = new BootstrapRounds(bootstrap, Deadline.after(communicator.timeout()));
     List<WindowRequest> all =
-        rounds.exchange("window", () -> request(bytes).encode()).stream()
+        rounds.exchange("window", () -> request(bytes, elements).encode()).stream()
             .map(WindowRequest::decode)
             .toList();
     WindowRequest.requireSame(all);
     WindowRequest.endedEverywhere(all).forEach(this::reclaim);
+    if (gang == null) {
+      join(rounds);
+    }
     Window window = allocate(bytes, rounds);
     window.zeroSignals();
     initializer.run(window);
@@ -123,8 +144,8 @@ public final class SymmetricArena implements AutoCloseable {
   }
 
   /** Rejects a bad request within the round, so the other ranks do not wait for this one. */
-  private WindowRequest request(long bytes) {
-    long most = SymmetricOptions.MAX_BYTES - communicator.nranks() * Window.LINE;
+  private WindowRequest request(long bytes, String elements) {
+    long most = mostBytes(communicator.nranks());
     if (bytes < 0 || bytes > most) {
       throw CollectiveException.invalid(
           "rank "
@@ -134,7 +155,30 @@ public final class SymmetricArena implements AutoCloseable {
               + " bytes; allowed are 0 to "
               + most);
     }
-    return new WindowRequest(bytes, nextNumber, new TreeSet<>(ended));
+    return new WindowRequest(bytes, elements, nextNumber, new TreeSet<>(ended));
+  }
+
+  /** The longest window of a communicator with that many ranks. */
+  static long mostBytes(int nranks) {
+    return SymmetricOptions.MAX_BYTES - nranks * Window.LINE;
+  }
+
+  /** Finds the members, and the memory that they have of earlier communicators. */
+  private void join(BootstrapRounds rounds) {
+    if (options.cache().isEmpty()) {
+      gang = Gang.of(Collections.nCopies(communicator.nranks(), ""), communicator.rank());
+      return;
+    }
+    CollectiveMemoryCache cache = options.cache().get();
+    byte[] own = cache.member().getBytes(StandardCharsets.UTF_8);
+    List<String> names =
+        rounds.exchange("members", () -> own).stream()
+            .map(name -> new String(name, StandardCharsets.UTF_8))
+            .toList();
+    Gang joined = Gang.of(names, communicator.rank());
+    segments.addAll(cache.adopt(communicator, joined, rounds));
+    adopted = segments.size();
+    gang = joined;
   }
 
   private Window allocate(long bytes, BootstrapRounds rounds) {
@@ -142,6 +186,8 @@ public final class SymmetricArena implements AutoCloseable {
     for (SymmetricSegment segment : segments) {
       long offset = segment.ledger().take(footprint);
       if (offset != OffsetLedger.NONE) {
+        boolean reused = segments.indexOf(segment) < adopted;
+        options.cache().ifPresent(cache -> cache.served(reused));
         return new Window(this, segment, nextNumber++, offset, bytes);
       }
     }
@@ -150,10 +196,14 @@ public final class SymmetricArena implements AutoCloseable {
     SymmetricSegment grown =
         SymmetricSegment.create(
             communicator,
-            options.folder(),
+            gang,
+            options.memory(),
             Math.min(segmentBytes, SymmetricOptions.MAX_BYTES),
+            segments.size(),
             rounds);
     segments.add(grown);
+    options.cache().ifPresent(cache -> cache.created(gang, grown));
+    options.cache().ifPresent(cache -> cache.served(false));
     return new Window(this, grown, nextNumber++, grown.ledger().take(footprint), bytes);
   }
 
@@ -200,8 +250,19 @@ public final class SymmetricArena implements AutoCloseable {
   }
 
   private synchronized void unmap() {
-    segments.forEach(SymmetricSegment::close);
+    segments.forEach(this::release);
     segments.clear();
+  }
+
+  private void release(SymmetricSegment segment) {
+    segment.detach();
+    if (options.cache().isEmpty()) {
+      segment.close();
+    } else if (keep) {
+      options.cache().get().giveBack(gang, segment);
+    } else {
+      options.cache().get().drop(gang, segment);
+    }
   }
 
   private void requireOpen() {
@@ -237,12 +298,23 @@ public final class SymmetricArena implements AutoCloseable {
   /** Closes the open windows, and unmaps once their uses have ended. Closing again does nothing. */
   @Override
   public void close() {
+    close(false);
+  }
+
+  /**
+   * As {@link #close()}.
+   *
+   * @param reusable whether the memory goes to the cache of the options, if there is one. The rank
+   *     then has no operation that still runs.
+   */
+  public void close(boolean reusable) {
     List<Window> open;
     synchronized (this) {
       if (closed) {
         return;
       }
       closed = true;
+      keep = reusable;
       open = windows.values().stream().filter(window -> !ended.contains(window.number())).toList();
     }
     open.forEach(Window::close);
@@ -258,26 +330,30 @@ public final class SymmetricArena implements AutoCloseable {
   /**
    * The message of a rank when all request a window.
    *
-   * <pre> long bytes | int number of the window | int count | int each ended window
+   * <pre> long bytes | int number of the window | int count | int each ended window | the elements
    * </pre>
    *
+   * @param elements describes the content
    * @param number how many windows this rank has requested before
    * @param ended windows whose last use on this rank has ended and whose bytes are not reused yet
    */
-  record WindowRequest(long bytes, int number, Set<Integer> ended) {
+  record WindowRequest(long bytes, String elements, int number, Set<Integer> ended) {
     private static final int HEAD_BYTES = 16;
 
     byte[] encode() {
-      ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + 4 * ended.size());
+      byte[] text = elements.getBytes(StandardCharsets.UTF_8);
+      ByteBuffer out = ByteBuffer.allocate(HEAD_BYTES + 4 * ended.size() + text.length);
       out.putLong(bytes).putInt(number).putInt(ended.size());
       ended.forEach(out::putInt);
+      out.put(text);
       return out.array();
     }
 
     static WindowRequest decode(byte[] message) {
       ByteBuffer in = ByteBuffer.wrap(message);
       if (message.length < HEAD_BYTES
-          || message.length != HEAD_BYTES + 4L * in.getInt(HEAD_BYTES - 4)) {
+          || in.getInt(HEAD_BYTES - 4) < 0
+          || message.length < HEAD_BYTES + 4L * in.getInt(HEAD_BYTES - 4)) {
         throw new CollectiveException(
             Kind.MISMATCH,
             List.of(),
@@ -289,7 +365,8 @@ public final class SymmetricArena implements AutoCloseable {
       for (int left = in.getInt(); left > 0; left--) {
         ended.add(in.getInt());
       }
-      return new WindowRequest(bytes, number, ended);
+      String elements = StandardCharsets.UTF_8.decode(in).toString();
+      return new WindowRequest(bytes, elements, number, ended);
     }
 
     /** Checks that all ranks request the same window; names those that differ from rank 0. */
@@ -319,7 +396,7 @@ public final class SymmetricArena implements AutoCloseable {
     }
 
     private boolean asksLike(WindowRequest other) {
-      return bytes == other.bytes && number == other.number;
+      return bytes == other.bytes && number == other.number && elements.equals(other.elements);
     }
 
     /** The windows that have ended on all ranks, in order. */
@@ -331,7 +408,7 @@ public final class SymmetricArena implements AutoCloseable {
 
     @Override
     public String toString() {
-      return "window #" + number + " of " + bytes + " bytes";
+      return "window #" + number + " of " + elements;
     }
   }
 }

@@ -3,8 +3,6 @@ package io.weft.collectives.symmetric;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.bootstrap.BootstrapRounds;
-import io.weft.collectives.host.RankFolder;
-import io.weft.memory.MappedSegment;
 import io.weft.memory.OffsetLedger;
 import io.weft.memory.SharedMapping;
 import java.nio.charset.StandardCharsets;
@@ -13,84 +11,96 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A range of bytes that every rank has reserved, and the addresses where each rank's range is
- * mapped here. The files are filled with zeros before any rank learns their names, and deleted once
- * all ranks have mapped them.
+ * A range of bytes that every member of a gang has reserved, and the addresses where each member's
+ * range is mapped here. The memory is filled with zeros before any rank learns its file.
  *
- * <p>Closing unmaps. Peers keep their own mappings of this rank's bytes.
+ * <p>It may outlive the communicator that made it, and is then attached to another one with the
+ * same members, whose ranks may be in another order. Closing unmaps. Peers keep their own mappings
+ * of this rank's bytes.
  */
 final class SymmetricSegment implements AutoCloseable {
-  private static final String FILE = "symmetric";
-
-  private final Communicator communicator;
+  private final String id;
   private final long bytes;
-  private final OffsetLedger ledger;
   private final List<AutoCloseable> mappings;
-  private final List<Long> bases;
-  private final int region;
+
+  /** By position in the gang. */
+  private final List<Long> addresses;
+
+  private OffsetLedger ledger;
+  private List<Long> bases = List.of();
+  private Communicator communicator;
+  private int region = -1;
 
   private SymmetricSegment(
-      Communicator communicator, long bytes, List<AutoCloseable> mappings, List<Long> bases) {
-    this.communicator = communicator;
+      String id, long bytes, List<AutoCloseable> mappings, List<Long> addresses) {
+    this.id = id;
     this.bytes = bytes;
-    this.ledger = new OffsetLedger(bytes);
     this.mappings = mappings;
-    this.bases = bases;
-    this.region =
-        communicator instanceof InPlaceRegions regions ? regions.addRegion(bytes, bases) : -1;
+    this.addresses = addresses;
+    this.ledger = new OffsetLedger(bytes);
   }
 
-  /** Reserves and maps a segment, together with all ranks. */
+  /**
+   * Reserves and maps a segment, together with all ranks.
+   *
+   * @param number of segments that the communicator's ranks have created before
+   */
   static SymmetricSegment create(
-      Communicator communicator, Path parent, long bytes, BootstrapRounds rounds) {
+      Communicator communicator,
+      Gang gang,
+      SegmentMemory memory,
+      long bytes,
+      int number,
+      BootstrapRounds rounds) {
     List<AutoCloseable> opened = new ArrayList<>();
-    List<RankFolder> folder = new ArrayList<>();
+    List<SegmentMemory.Part> own = new ArrayList<>();
     try {
-      List<Long> bases = map(communicator, parent, bytes, rounds, opened, folder);
-      return new SymmetricSegment(communicator, bytes, opened, bases);
+      List<Long> byRank = map(communicator, memory, bytes, rounds, opened, own);
+      List<Long> addresses = gang.ranks().stream().map(byRank::get).toList();
+      String id = communicator.id().name() + "-" + number;
+      SymmetricSegment segment = new SymmetricSegment(id, bytes, opened, addresses);
+      segment.attach(communicator, gang);
+      return segment;
     } catch (RuntimeException e) {
       closeAll(opened, e);
       throw e;
     } finally {
-      // Either every rank has mapped every file, or all ranks give up.
-      folder.forEach(RankFolder::close);
+      own.forEach(SegmentMemory.Part::mapped);
     }
   }
 
   private static List<Long> map(
       Communicator communicator,
-      Path parent,
+      SegmentMemory memory,
       long bytes,
       BootstrapRounds rounds,
       List<AutoCloseable> opened,
-      List<RankFolder> folder) {
-    List<Long> bases = new ArrayList<>();
-    List<MappedSegment> own = new ArrayList<>();
+      List<SegmentMemory.Part> own) {
+    int me = communicator.rank();
     List<byte[]> files =
         rounds.exchange(
             "reserve",
             () -> {
-              folder.add(RankFolder.create(parent, communicator.id(), communicator.rank()));
-              Path file = folder.get(0).path().resolve(FILE);
-              own.add(MappedSegment.reserve(file, bytes));
+              own.add(memory.reserve(communicator.id(), me, bytes));
               opened.add(own.get(0));
-              return file.toString().getBytes(StandardCharsets.UTF_8);
+              return own.get(0).file().toString().getBytes(StandardCharsets.UTF_8);
             });
+    List<Long> addresses = new ArrayList<>();
     rounds.barrier(
         "map",
         () -> {
           for (int rank = 0; rank < files.size(); rank++) {
-            if (rank == communicator.rank()) {
-              bases.add(own.get(0).address());
+            if (rank == me) {
+              addresses.add(own.get(0).address());
             } else {
               Path file = Path.of(new String(files.get(rank), StandardCharsets.UTF_8));
               SharedMapping mapping = SharedMapping.attach(file, bytes);
               opened.add(mapping);
-              bases.add(mapping.address());
+              addresses.add(mapping.address());
             }
           }
         });
-    return List.copyOf(bases);
+    return List.copyOf(addresses);
   }
 
   private static void closeAll(List<AutoCloseable> opened, RuntimeException failure) {
@@ -101,6 +111,31 @@ final class SymmetricSegment implements AutoCloseable {
         failure.addSuppressed(e);
       }
     }
+  }
+
+  /**
+   * Makes all bytes available to a communicator of the same gang. All ranks attach the same
+   * segments in the same order.
+   */
+  void attach(Communicator user, Gang gang) {
+    communicator = user;
+    ledger = new OffsetLedger(bytes);
+    bases = gang.positions().stream().map(addresses::get).toList();
+    region = user instanceof InPlaceRegions regions ? regions.addRegion(bytes, bases) : -1;
+  }
+
+  /** Takes the bytes away from the communicator; they stay mapped. */
+  void detach() {
+    if (region >= 0) {
+      ((InPlaceRegions) communicator).removeRegion(region);
+      region = -1;
+    }
+    communicator = null;
+  }
+
+  /** The same on all ranks, and never that of another segment. */
+  String id() {
+    return id;
   }
 
   OffsetLedger ledger() {
@@ -118,9 +153,7 @@ final class SymmetricSegment implements AutoCloseable {
 
   @Override
   public void close() {
-    if (region >= 0) {
-      ((InPlaceRegions) communicator).removeRegion(region);
-    }
+    detach();
     RuntimeException failure = new IllegalStateException("cannot unmap a symmetric segment");
     closeAll(mappings, failure);
     if (failure.getSuppressed().length > 0) {

@@ -3,6 +3,7 @@ package io.weft.collectives.symmetric;
 import io.weft.collectives.BufferOwner;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.DataType;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
@@ -26,7 +27,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 public final class Window implements BufferOwner, AutoCloseable {
   /** The number of signals from each peer. */
-  public static final int SLOTS = 16;
+  public static final int SLOTS = SymmetricBuffer.SLOTS;
 
   static final long LINE = OffsetLedger.ALIGNMENT;
 
@@ -125,14 +126,24 @@ public final class Window implements BufferOwner, AutoCloseable {
    * @throws IllegalStateException if the window is closed
    */
   public void put(TypedBuffer source, int peer, long to) {
-    long target = remote(peer, to, source.bytes());
-    Memory.copy(source.address(), target, source.bytes());
+    retain();
+    try {
+      long target = remote(peer, to, source.bytes());
+      Memory.copy(source.address(), target, source.bytes());
+    } finally {
+      release();
+    }
   }
 
   /** Copies elements out of a peer's part; otherwise as {@link #put}. */
   public void get(TypedBuffer target, int peer, long from) {
-    long source = remote(peer, from, target.bytes());
-    Memory.copy(source, target.address(), target.bytes());
+    retain();
+    try {
+      long source = remote(peer, from, target.bytes());
+      Memory.copy(source, target.address(), target.bytes());
+    } finally {
+      release();
+    }
   }
 
   private long remote(int peer, long first, long length) {
@@ -148,7 +159,12 @@ public final class Window implements BufferOwner, AutoCloseable {
    * @param value counts upwards; may wrap around
    */
   public void signal(int peer, int slot, int value) {
-    Memory.putIntRelease(signalAddress(peer, rank(), slot), value);
+    retain();
+    try {
+      Memory.putIntRelease(signalAddress(peer, rank(), slot), value);
+    } finally {
+      release();
+    }
   }
 
   /** The last value that a peer has signalled. Everything that it wrote before is visible. */
@@ -162,14 +178,19 @@ public final class Window implements BufferOwner, AutoCloseable {
    * @throws CollectiveException naming both ranks, if the deadline passed or the peer ended
    */
   public void await(int peer, int slot, int value, Deadline deadline) {
-    arena
-        .waiting()
-        .await(
-            signalAddress(rank(), peer, slot),
-            value,
-            peer,
-            deadline,
-            () -> "signal " + slot + " of window #" + number + " to " + value);
+    retain();
+    try {
+      arena
+          .waiting()
+          .await(
+              signalAddress(rank(), peer, slot),
+              value,
+              peer,
+              deadline,
+              () -> "signal " + slot + " of window #" + number + " to " + value);
+    } finally {
+      release();
+    }
   }
 
   private long signalAddress(int owner, int from, int slot) {
@@ -189,6 +210,15 @@ public final class Window implements BufferOwner, AutoCloseable {
   /** Writes to all ranks at once. */
   public Multicast multicast() {
     return new HostFanOut(this);
+  }
+
+  /** Keeps the memory mapped until {@link #release}. */
+  void retain() {
+    uses.retain();
+  }
+
+  void release() {
+    uses.release();
   }
 
   /** Keeps the memory until the event has ended, even if the window is closed earlier. */

@@ -3,15 +3,19 @@ package io.weft.collectives.local;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
 import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.Receive;
+import io.weft.collectives.Recording;
 import io.weft.collectives.Send;
 import io.weft.collectives.Topology;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.ThreadRendezvous;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.Deadline;
 import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
@@ -25,6 +29,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 /** One rank of a {@link Gang}. */
@@ -55,6 +60,11 @@ public final class LocalCommunicator extends OrderedCommunicator {
       throw e;
     }
     return new LocalCommunicator(Bootstrapped.of(bootstrap), gang, options);
+  }
+
+  @Override
+  public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
+    return StepRecording.record(this, moved, body);
   }
 
   @Override

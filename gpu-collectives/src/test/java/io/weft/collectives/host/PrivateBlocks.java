@@ -1,9 +1,9 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
-import io.weft.collectives.host.RankFolder.Liveness;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

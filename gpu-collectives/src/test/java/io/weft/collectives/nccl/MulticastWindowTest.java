@@ -5,11 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.AllGather;
 import io.weft.collectives.Broadcast;
+import io.weft.collectives.MovedBuffers;
+import io.weft.collectives.Recording;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
-import io.weft.collectives.symmetric.MovedBuffers;
-import io.weft.collectives.symmetric.Recording;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.UsesDoubles;
 import io.weft.device.cuda.CudaMemory;
 import java.util.List;
@@ -105,7 +106,7 @@ class MulticastWindowTest extends MulticastGangs {
               Values.fill(data, communicator.rank());
               communicator.barrier();
               try (Recording recording =
-                  Recording.record(
+                  StepRecording.record(
                       communicator, MovedBuffers.REFUSE, body -> body.broadcast(data, 1))) {
                 assertThat(recording.whyNoGraph()).isEmpty();
                 recording.replay();

@@ -10,9 +10,11 @@ import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.OperationKind;
 import io.weft.collectives.RaggedLayout;
 import io.weft.collectives.Receive;
+import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.Send;
 import io.weft.collectives.TypedBuffer;
@@ -21,8 +23,7 @@ import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
-import io.weft.collectives.symmetric.MovedBuffers;
-import io.weft.collectives.symmetric.Recording;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.Deadline;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.Event;
@@ -88,7 +89,7 @@ class NcclGraphTest {
   }
 
   private static Recording sum(Communicator communicator, TypedBuffer data) {
-    return Recording.record(
+    return StepRecording.record(
         communicator, MovedBuffers.REFUSE, body -> body.allReduce(data, ReduceOp.SUM));
   }
 
@@ -111,7 +112,7 @@ class NcclGraphTest {
               TypedBuffer own = ints(memory, COUNT, COUNT);
               TypedBuffer all = ints(memory, 2 * COUNT, (long) nranks * COUNT);
               try (Recording recording =
-                  Recording.record(
+                  StepRecording.record(
                       communicator,
                       MovedBuffers.REFUSE,
                       body -> {
@@ -158,7 +159,7 @@ class NcclGraphTest {
               TypedBuffer data = ints(memory, 0, COUNT);
               TypedBuffer other = ints(memory, COUNT, COUNT);
               Recording recording =
-                  Recording.record(
+                  StepRecording.record(
                       communicator,
                       MovedBuffers.REFUSE,
                       body -> {
@@ -195,7 +196,7 @@ class NcclGraphTest {
               Values.fill(send, rank);
               Values.fill(receive, i -> -1);
               try (Recording recording =
-                  Recording.record(
+                  StepRecording.record(
                       communicator,
                       MovedBuffers.REFUSE,
                       body -> body.raggedAllToAll(send, receive, layout))) {
@@ -345,7 +346,7 @@ class NcclGraphTest {
                   TypedBuffer.of(new Watched(memory, true), 4 * COUNT, DataType.INT32, COUNT);
               assertThatThrownBy(
                       () ->
-                          Recording.record(
+                          StepRecording.record(
                               communicator,
                               MovedBuffers.REFUSE,
                               recorded -> recorded.allGather(own, all)))
@@ -388,7 +389,7 @@ class NcclGraphTest {
               Movable owner = new Movable(first);
               TypedBuffer data = TypedBuffer.of(owner, 0, DataType.INT32, COUNT);
               try (Recording recording =
-                  Recording.record(
+                  StepRecording.record(
                       communicator, policy, body -> body.allReduce(data, ReduceOp.SUM))) {
                 Values.fill(data, communicator.rank());
                 recording.replay();
@@ -448,7 +449,7 @@ class NcclGraphTest {
 
   private static void assertNoGraph(
       Communicator communicator, Consumer<Communicator> body, String reason) {
-    try (Recording recording = Recording.record(communicator, MovedBuffers.REFUSE, body)) {
+    try (Recording recording = StepRecording.record(communicator, MovedBuffers.REFUSE, body)) {
       assertThat(recording.whyNoGraph().orElseThrow()).contains(reason);
       recording.replay();
     }

@@ -7,6 +7,8 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.DataType;
 import io.weft.collectives.InPlaceRegions;
+import io.weft.collectives.MovedBuffers;
+import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
@@ -23,8 +25,7 @@ import io.weft.collectives.nccl.GpuDoubles;
 import io.weft.collectives.nccl.MulticastCommunicators;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.SharingCommunicators;
-import io.weft.collectives.symmetric.MovedBuffers;
-import io.weft.collectives.symmetric.Recording;
+import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
@@ -337,7 +338,7 @@ final class RankProcess implements AutoCloseable {
         TypedBuffer data = TypedBuffer.of(new DeviceBuffer(memory), 0, DataType.INT32, 40_000);
         Values.fill(data, rank);
         try (Recording recording =
-            Recording.record(
+            StepRecording.record(
                 communicator,
                 MovedBuffers.REFUSE,
                 body -> {

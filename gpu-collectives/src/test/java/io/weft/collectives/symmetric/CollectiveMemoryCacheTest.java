@@ -1,274 +1,315 @@
 package io.weft.collectives.symmetric;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
-import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
+import io.weft.collectives.host.HostCommunicators;
+import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
-import io.weft.device.Event;
-import io.weft.device.HostEvent;
-import io.weft.device.HostLane;
-import io.weft.device.Lane;
 import io.weft.logging.CapturedLogs;
+import io.weft.memory.ArenaOptions;
+import io.weft.memory.SharedArena;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+/** Communicators one after the other, in executors that each have an arena and a cache. */
 class CollectiveMemoryCacheTest {
+  private static final int BYTES = 1 << 20;
+  private static final long BUDGET = 12L << 20;
+
   @TempDir Path folder;
 
-  /** Runs on one rank with its cache. */
-  private interface Use {
-    void run(Communicator communicator, CollectiveMemoryCache cache) throws Exception;
-  }
+  private final List<Executor> executors = new ArrayList<>();
+  private long now;
 
-  private void onCaches(RankGang gang, Use use) {
-    gang.run(
-        communicator -> {
-          SymmetricOptions options =
-              SymmetricOptions.in(folder.resolve("symmetric"))
-                  .withSegmentBytes(1 << 20)
-                  .withPoison(true);
-          try (SymmetricArena arena = SymmetricArena.open(communicator, options);
-              CollectiveMemoryCache cache = new CollectiveMemoryCache(arena)) {
-            use.run(communicator, cache);
-            communicator.barrier();
-          }
-        });
-  }
+  /** One process's memory. */
+  private record Executor(SharedArena arena, CollectiveMemoryCache cache) {}
 
-  private static CollectiveMemoryRequest of(String purpose, long bytes) {
-    return new CollectiveMemoryRequest(purpose, bytes);
-  }
-
-  @Test
-  void secondAcquisitionHitsOnAllRanksAndKeepsContents() {
-    try (RankGang gang = Gangs.local(3)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            int number;
-            try (CollectiveMemory first = cache.acquire(of("scratch", 400))) {
-              assertThat(first.isReused()).isFalse();
-              number = first.window().number();
-              Values.fill(first.window().buffer(DataType.INT32), index -> index + 5);
-            }
-            for (int i = 0; i < 20; i++) {
-              try (CollectiveMemory again = cache.acquire(of("scratch", 4 * (i + 1)))) {
-                assertThat(again.isReused()).isTrue();
-                assertThat(again.window().number()).isEqualTo(number);
-                Values.check("kept", again.window().buffer(DataType.INT32), index -> index + 5);
-              }
-            }
-            assertThat(cache.statistics()).isEqualTo(new CacheStatistics(20, 1, 0, 0, 1));
-          });
+  @BeforeEach
+  void open() throws IOException {
+    for (int i = 0; i < 3; i++) {
+      Path own = Files.createDirectory(folder.resolve("executor-" + i));
+      SharedArena arena = SharedArena.open(new ArenaOptions(own, List.of(), 1 << 20, BUDGET, 0, 0));
+      CollectiveMemoryCache cache = new CollectiveMemoryCache(() -> now);
+      arena.onPressure(cache::freeUnused);
+      executors.add(new Executor(arena, cache));
     }
   }
 
-  @Test
-  void largerRequestReplacesTheEntryOnAllRanks() {
-    try (RankGang gang = Gangs.local(2)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            cache.acquire(of("scratch", 100)).close();
-            try (CollectiveMemory larger = cache.acquire(of("scratch", 10_000))) {
-              assertThat(larger.isReused()).isFalse();
-              assertThat(larger.window().bytes()).isEqualTo(10_000);
-            }
-            assertThat(cache.statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 1, 1));
-          });
+  /** Every test ends with empty arenas. */
+  @AfterEach
+  void close() {
+    for (Executor executor : executors) {
+      executor.cache.close();
+      assertThat(executor.cache.statistics().usedBytes()).isZero();
+      assertThat(executor.arena.statistics().usedBytes()).isZero();
+      executor.arena.close();
     }
   }
 
-  /** Trap: one rank has dropped its entry, and the others wait without end for it to create one. */
+  /** A gang with a rank in each of these executors. */
+  private RankGang gang(Integer... members) {
+    List<CommunicatorFactory> factories = new ArrayList<>();
+    for (int member : members) {
+      Executor executor = executors.get(member);
+      HostOptions options =
+          HostOptions.defaults()
+              .withFolder(folder.resolve("host"))
+              .withSymmetric(
+                  SymmetricOptions.cached(SegmentMemory.of(executor.arena), executor.cache));
+      factories.add(new HostCommunicators(options));
+    }
+    return RankGang.open(factories, Duration.ofSeconds(60));
+  }
+
+  /** Allocates a buffer on all ranks, checks that it is empty and reduces it. */
+  private void stage(Integer... members) {
+    try (RankGang gang = gang(members)) {
+      gang.run(communicator -> reduce(communicator, BYTES));
+    }
+  }
+
+  private static void reduce(Communicator communicator, int bytes) {
+    SymmetricBuffer buffer = communicator.symmetric(DataType.INT32, bytes / 4);
+    assertThat(buffer.whyPrivate()).isEmpty();
+    Values.check("zeros", buffer.elements(), index -> 0);
+    Values.fill(buffer.elements(), index -> communicator.rank() + 1);
+    communicator.allReduce(buffer.elements(), ReduceOp.SUM);
+    int n = communicator.nranks();
+    Values.check("sum", buffer.elements(), index -> n * (n + 1) / 2);
+  }
+
+  private CacheStatistics cache(int executor) {
+    return executors.get(executor).cache.statistics();
+  }
+
+  private void checkCounters(int executor, long hits, long misses) {
+    CacheStatistics now = cache(executor);
+    assertThat(now.hits()).as("hits of executor " + executor).isEqualTo(hits);
+    assertThat(now.misses()).as("misses of executor " + executor).isEqualTo(misses);
+  }
+
   @Test
-  void entryEvictedOnOneRankIsRebuiltOnAllAndNamed() {
+  void secondCommunicatorOfTheSameMembersTakesNoFreshMemory() {
+    stage(0, 1);
+    long fresh = cache(0).freshBytes();
+    long arenaFresh = executors.get(0).arena.statistics().freshBytes();
+    for (int i = 0; i < 3; i++) {
+      stage(0, 1);
+    }
+    checkCounters(0, 3, 1);
+    checkCounters(1, 3, 1);
+    assertThat(cache(0).freshBytes()).isEqualTo(fresh).isPositive();
+    assertThat(executors.get(0).arena.statistics().freshBytes()).isEqualTo(arenaFresh);
+    assertThat(cache(0).idleBytes()).isEqualTo(fresh);
+  }
+
+  /** Spark gives the ranks of the next stage to the executors in another order. */
+  @Test
+  void ranksInAnotherOrderFindTheirMemory() {
+    List<Integer> members = new ArrayList<>(List.of(0, 1, 2, 1));
+    for (int i = 0; i < 6; i++) {
+      stage(members.toArray(Integer[]::new));
+      Collections.rotate(members, 1);
+    }
+    checkCounters(0, 5, 1);
+    checkCounters(1, 10, 2);
+    checkCounters(2, 5, 1);
+  }
+
+  @Test
+  void otherMembersGetOtherMemory() {
+    stage(0, 1);
+    stage(0, 2);
+    stage(0);
+    stage(0, 1);
+    checkCounters(0, 1, 3);
+    checkCounters(1, 1, 1);
+    checkCounters(2, 0, 1);
+  }
+
+  /** Trap: one rank has freed its part, and the others use theirs. */
+  @Test
+  void memoryFreedOnOneRankIsFreedOnAllAndNamed() {
     CapturedLogs.clear();
-    try (RankGang gang = Gangs.local(3)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            int number;
-            try (CollectiveMemory first = cache.acquire(of("evicted on rank one", 64))) {
-              number = first.window().number();
-            }
-            if (communicator.rank() == 1) {
-              assertThat(cache.evict("evicted on rank one")).isTrue();
-            }
-            try (CollectiveMemory again = cache.acquire(of("evicted on rank one", 64))) {
-              assertThat(again.isReused()).isFalse();
-              assertThat(again.window().number()).isGreaterThan(number);
-            }
-            assertThat(cache.statistics().mismatches()).isEqualTo(1);
-            try (CollectiveMemory third = cache.acquire(of("evicted on rank one", 64))) {
-              assertThat(third.isReused()).isTrue();
-            }
-          });
+    stage(0, 1, 2);
+    executors.get(1).cache.freeUnused();
+    stage(0, 1, 2);
+    for (int executor = 0; executor < 3; executor++) {
+      checkCounters(executor, 0, 2);
+      assertThat(cache(executor).mismatches()).isEqualTo(executor == 1 ? 0 : 1);
     }
     assertThat(CapturedLogs.lines())
-        .filteredOn(line -> line.contains("evicted on rank one"))
-        .hasSize(3)
-        .allSatisfy(line -> assertThat(line).startsWith("WARN").contains("rank 1 no longer had"));
+        .filteredOn(line -> line.contains("freed a symmetric segment"))
+        .hasSize(2)
+        .allSatisfy(line -> assertThat(line).startsWith("WARN").contains("rank 1 freed"));
+    stage(0, 1, 2);
+    checkCounters(0, 1, 2);
+  }
+
+  /** A rank that has ended early must not lend memory that a slower rank still writes to. */
+  @Test
+  void memoryThatAnotherRankStillUsesIsNotReused() {
+    try (RankGang first = gang(0, 1)) {
+      first.run(communicator -> reduce(communicator, BYTES));
+      first.rank(0).close();
+      stage(0, 1);
+      checkCounters(0, 0, 2);
+    }
+    stage(0, 1);
+    checkCounters(0, 1, 2);
+    assertThat(cache(0).mismatches()).isZero();
   }
 
   @Test
-  void differentRequestsAreNamedWithRanksAndKeys() {
-    try (RankGang gang = Gangs.local(3)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            CollectiveMemoryRequest request = of(communicator.rank() == 2 ? "theirs" : "ours", 64);
-            CollectiveException failure =
-                catchThrowableOfType(CollectiveException.class, () -> cache.acquire(request));
-            assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);
-            assertThat(failure.ranks()).containsExactly(0, 2);
-            assertThat(failure).hasMessageContaining("ours").hasMessageContaining("theirs");
-            cache.acquire(of("both", 64)).close();
+  void failedCommunicatorFreesItsMemory() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(communicator -> reduce(communicator, BYTES));
+      gang.rank(1).abort("its task failed");
+      assertThatThrownBy(() -> gang.rank(0).barrier()).hasMessageContaining("its task failed");
+    }
+    assertThat(cache(0).idleBytes()).isZero();
+    assertThat(cache(1).idleBytes()).isZero();
+    assertThat(executors.get(0).arena.statistics().usedBytes()).isZero();
+    stage(0, 1);
+    checkCounters(0, 0, 2);
+  }
+
+  @Test
+  void idleMemoryIsFreedAfterItsTime() {
+    stage(0, 1);
+    now = Duration.ofMinutes(1).toNanos();
+    executors.get(0).cache.freeIdle(Duration.ofMinutes(2));
+    assertThat(cache(0).idleBytes()).isPositive();
+    executors.get(0).cache.freeIdle(Duration.ofMinutes(1));
+    assertThat(cache(0).idleBytes()).isZero();
+    assertThat(executors.get(0).arena.statistics().usedBytes()).isZero();
+  }
+
+  /** Another gang's memory makes room before the budget counts as full. */
+  @Test
+  void memoryOfOtherMembersMakesRoom() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(communicator -> reduce(communicator, 7 << 20));
+    }
+    try (RankGang gang = gang(0, 2)) {
+      gang.run(communicator -> reduce(communicator, 7 << 20));
+    }
+    checkCounters(0, 0, 2);
+    assertThat(executors.get(0).arena.statistics().memory().reservedBytes())
+        .isLessThanOrEqualTo(BUDGET);
+  }
+
+  @Test
+  void withoutRoomAllRanksGetPrivateMemoryWithTheReason() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(
+          communicator -> {
+            SymmetricBuffer buffer = communicator.symmetric(DataType.INT8, BUDGET + 1);
+            assertThat(buffer.whyPrivate().orElseThrow()).contains("no segment of", "memoryBytes");
+            Values.fill(buffer.elements(), index -> 1);
+            communicator.allReduce(buffer.elements(), ReduceOp.SUM);
+            Values.check("sum", buffer.elements(), index -> 2);
+            buffer.barrier(0, 1);
+            assertThatThrownBy(() -> buffer.put(buffer.elements(), 0, 0))
+                .isInstanceOf(CollectiveException.class)
+                .hasMessageContaining("Use send and receive");
+            reduce(communicator, BYTES);
           });
     }
   }
 
   @Test
-  void secondLoanOfOnePurposeIsRefusedOnAllRanks() {
-    try (RankGang gang = Gangs.local(2)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            CollectiveMemory first = cache.acquire(of("mine", 64));
-            if (communicator.rank() == 0) {
-              first.close();
-            }
-            CollectiveException failure =
+  void differentRequestsAreNamedAndTheCommunicatorStaysUsable() {
+    try (RankGang gang = gang(0, 1, 2)) {
+      gang.run(
+          communicator -> {
+            boolean other = communicator.rank() == 2;
+            CollectiveException size =
                 catchThrowableOfType(
-                    CollectiveException.class, () -> cache.acquire(of("mine", 64)));
-            assertThat(failure.kind()).isEqualTo(Kind.INVALID);
-            assertThat(failure).hasMessageContaining("rank 1").hasMessageContaining("\"mine\"");
-            first.close();
-            try (CollectiveMemory again = cache.acquire(of("mine", 64))) {
-              assertThat(again.isReused()).isTrue();
-            }
+                    CollectiveException.class,
+                    () -> communicator.symmetric(DataType.INT64, other ? 11 : 10));
+            assertThat(size.kind()).isEqualTo(Kind.MISMATCH);
+            assertThat(size.ranks()).containsExactly(0, 2);
+            assertThat(size).hasMessageContainingAll("rank 2", "10 int64", "11 int64");
+            CollectiveException type =
+                catchThrowableOfType(
+                    CollectiveException.class,
+                    () -> communicator.symmetric(other ? DataType.INT32 : DataType.FLOAT32, 10));
+            assertThat(type).hasMessageContainingAll("rank 2", "10 int32", "10 float32");
+            reduce(communicator, BYTES);
           });
     }
   }
 
-  /**
-   * Trap: two operators share a scratch buffer, and one runs with the contents that the other left.
-   */
+  /** One rank asks for a buffer while the other runs an operation. */
   @Test
-  void twoOperatorsThatAlternateKeepTheirOwnScratch() {
-    try (RankGang gang = Gangs.local(2)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            for (int i = 0; i < 25; i++) {
-              for (int operator = 0; operator < 2; operator++) {
-                int expected = operator * 1000;
-                boolean first = i == 0;
-                try (CollectiveMemory scratch =
-                    cache.acquire(of("table of operator " + operator, 4000))) {
-                  TypedBuffer table = scratch.window().buffer(DataType.INT32);
-                  if (first) {
-                    Values.fill(table, index -> expected + index);
-                  }
-                  Values.check("operator", table, index -> expected + index);
-                }
-              }
-            }
-            assertThat(cache.statistics()).isEqualTo(new CacheStatistics(48, 2, 0, 0, 2));
-          });
+  void anotherOrderFailsOnAllRanks() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(
+          communicator ->
+              assertThatThrownBy(
+                      () -> {
+                        if (communicator.rank() == 0) {
+                          communicator.symmetric(DataType.INT64, 10).close();
+                        } else {
+                          communicator.barrier();
+                        }
+                      })
+                  .isInstanceOf(CollectiveException.class)
+                  .hasMessageContainingAll("rank 0", "rank 1"));
     }
   }
 
   @Test
-  void severalRequestsAreSettledTogether() {
-    try (RankGang gang = Gangs.local(2)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            cache.acquire(of("b", 64)).close();
-            List<CollectiveMemory> loans = cache.acquire(List.of(of("a", 64), of("b", 64)));
-            assertThat(loans).extracting(CollectiveMemory::isReused).containsExactly(false, true);
-            loans.forEach(CollectiveMemory::close);
-          });
+  void ranksPutSignalAndWaitInReusedMemory() {
+    for (int round = 0; round < 3; round++) {
+      try (RankGang gang = gang(0, 1, 2)) {
+        gang.run(CollectiveMemoryCacheTest::pass);
+      }
     }
+    checkCounters(0, 4, 2);
   }
 
-  /**
-   * Trap: the handle dies once the host has submitted the work. The work is held before it uses the
-   * memory, everything else is freed, and reused memory is poisoned.
-   */
-  @Test
-  void memoryIsFreedOnlyAfterTheLastUseHasCompleted() {
-    try (RankGang gang = Gangs.host(folder.resolve("host"), 2)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            CountDownLatch held = new CountDownLatch(1);
-            CountDownLatch ended = new CountDownLatch(1);
-            String place;
-            try (Lane lane =
-                HostLane.open("delayed-" + communicator.rank(), Duration.ofSeconds(60))) {
-              CollectiveMemory memory = cache.acquire(of("delayed", 100_000));
-              place = memory.window().place();
-              TypedBuffer data = memory.window().buffer(DataType.INT32);
-              Values.fill(data, index -> index + 1);
-              Event block = lane.submit("hold", () -> held.await(60, TimeUnit.SECONDS));
-              Event late =
-                  lane.submit("late use", () -> Values.check("late", data, index -> index + 1));
-              memory.usedUntil(late);
-              late.whenDone(cause -> ended.countDown());
-              assertThat(memory.earlierUses()).containsExactly(late);
-              memory.close();
-              assertThat(cache.evict("delayed")).isTrue();
-              for (int i = 0; i < 3; i++) {
-                // Each borrower requests the memory that the others freed; none gets memory in use.
-                try (CollectiveMemory other = cache.acquire(of("other", 100_000 + i))) {
-                  assertThat(other.window().place()).isNotEqualTo(place);
-                }
-              }
-              held.countDown();
-              block.await(Gangs.soon());
-              late.await(Gangs.soon());
-              assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
-            }
-            try (CollectiveMemory again = cache.acquire(of("delayed", 100_000))) {
-              assertThat(again.isReused()).isFalse();
-              assertThat(again.window().place()).isEqualTo(place);
-              assertThat(again.earlierUses()).isEmpty();
-            }
-          });
+  private static void pass(Communicator communicator) {
+    int next = (communicator.rank() + 1) % communicator.nranks();
+    int before = (communicator.rank() + communicator.nranks() - 1) % communicator.nranks();
+    SymmetricBuffer own = communicator.symmetric(DataType.INT32, 4);
+    SymmetricBuffer ring = communicator.symmetric(DataType.INT32, 8);
+    for (int i = 1; i <= 20; i++) {
+      int round = i;
+      Values.fill(own.elements(), index -> 100 * communicator.rank() + round);
+      ring.put(own.elements(), next, 4);
+      ring.signal(next, 3, i);
+      ring.await(before, 3, i);
+      Values.check("received", ring.elements().slice(4, 4), index -> 100 * before + round);
+      if (communicator.rank() < 2) {
+        own.barrier(0, 1);
+      }
+      ring.barrier();
     }
-  }
-
-  /** A borrower on another lane learns which uses it must wait for. */
-  @Test
-  void nextBorrowerLearnsOfUsesThatStillRun() {
-    try (RankGang gang = Gangs.local(2)) {
-      onCaches(
-          gang,
-          (communicator, cache) -> {
-            HostEvent use = new HostEvent("an earlier use");
-            try (CollectiveMemory first = cache.acquire(of("shared", 64))) {
-              first.usedUntil(use);
-            }
-            try (CollectiveMemory second = cache.acquire(of("shared", 64))) {
-              assertThat(second.isReused()).isTrue();
-              assertThat(second.earlierUses()).containsExactly(use);
-              use.complete();
-              assertThat(second.earlierUses()).isEmpty();
-            }
-          });
-    }
+    assertThatThrownBy(() -> ring.put(own.elements(), next, 5))
+        .isInstanceOf(IndexOutOfBoundsException.class);
+    ring.close();
+    assertThatThrownBy(() -> ring.signal(next, 3, 1)).isInstanceOf(IllegalStateException.class);
   }
 }

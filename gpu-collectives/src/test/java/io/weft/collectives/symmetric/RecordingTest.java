@@ -1,6 +1,7 @@
 package io.weft.collectives.symmetric;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.BufferOwner;
@@ -9,17 +10,20 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.OperationKind;
 import io.weft.collectives.Receive;
+import io.weft.collectives.Recording;
+import io.weft.collectives.Recording.ReplayStatistics;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.Send;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.local.LocalCommunicator;
-import io.weft.collectives.symmetric.Recording.ReplayStatistics;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostLane;
@@ -91,7 +95,7 @@ class RecordingTest {
             TypedBuffer data = slab.ints(0, 1000);
             TypedBuffer copy = slab.ints(4000, 1000);
             Recording recording =
-                Recording.record(
+                StepRecording.record(
                     communicator,
                     MovedBuffers.REFUSE,
                     recorder -> {
@@ -120,7 +124,7 @@ class RecordingTest {
   }
 
   private static Recording sum(Communicator communicator, TypedBuffer data, MovedBuffers policy) {
-    return Recording.record(
+    return StepRecording.record(
         communicator, policy, recorder -> recorder.allReduce(data, ReduceOp.SUM));
   }
 
@@ -213,7 +217,7 @@ class RecordingTest {
             CollectiveException failure =
                 failure(
                     () ->
-                        Recording.record(
+                        StepRecording.record(
                             communicator,
                             MovedBuffers.UPDATE,
                             recorder -> {
@@ -241,7 +245,7 @@ class RecordingTest {
             CollectiveException failure =
                 failure(
                     () ->
-                        Recording.record(
+                        StepRecording.record(
                             communicator,
                             MovedBuffers.UPDATE,
                             recorder -> {
@@ -264,7 +268,7 @@ class RecordingTest {
             Slab slab = new Slab(400);
             TypedBuffer data = slab.ints(0, 100);
             Recording recording =
-                Recording.record(
+                StepRecording.record(
                     communicator,
                     MovedBuffers.REFUSE,
                     recorder -> {
@@ -292,7 +296,7 @@ class RecordingTest {
       Communicator communicator = gang.rank(0);
       Communicator[] kept = new Communicator[1];
       Recording empty =
-          Recording.record(
+          StepRecording.record(
               communicator,
               MovedBuffers.REFUSE,
               recorder -> {
@@ -305,6 +309,97 @@ class RecordingTest {
       assertThat(empty.size()).isZero();
       empty.replay();
       assertThat(empty.submit(lane).state()).isEqualTo(Event.State.COMPLETE);
+    }
+  }
+
+  /** The public way, with as many small steps as a training step has. */
+  @ParameterizedTest
+  @ValueSource(strings = {"local", "host"})
+  void smallStepsRunTogetherAndComputeTheSame(String implementation) {
+    try (RankGang gang = gang(implementation, 3)) {
+      gang.run(
+          communicator -> {
+            Slab slab = new Slab(4 * 50 * 8);
+            TypedBuffer all = slab.ints(0, 50 * 8);
+            try (Recording recording =
+                communicator.record(
+                    recorder -> {
+                      for (int step = 0; step < 50; step++) {
+                        recorder.allReduce(all.slice(8 * step, 8), ReduceOp.SUM);
+                      }
+                    })) {
+              assertThat(recording.size()).isEqualTo(50);
+              for (int replay = 1; replay <= 3; replay++) {
+                int now = replay;
+                Values.fill(all, index -> communicator.rank() + index * now);
+                recording.replay();
+                Values.check("replay " + replay, all, index -> 3 + 3 * index * now);
+              }
+            }
+            // Each replay also agrees that the buffers exist.
+            assertThat(communicator.metrics().calls(OperationKind.ALL_REDUCE)).isEqualTo(6);
+          });
+    }
+  }
+
+  /** On one rank the second step reads what the first writes, so none may run them together. */
+  @Test
+  void stepsThatDependOnEachOtherOnOneRankRunApartOnAll() {
+    try (RankGang gang = gang("host", 3)) {
+      gang.run(
+          communicator -> {
+            Slab slab = new Slab(120);
+            TypedBuffer first = slab.ints(0, 10);
+            TypedBuffer second = communicator.rank() == 1 ? first : slab.ints(40, 10);
+            TypedBuffer message = slab.ints(80, 10);
+            Recording recording =
+                communicator.record(
+                    recorder -> {
+                      if (communicator.rank() == 0) {
+                        recorder.send(message, 2);
+                      }
+                      recorder.allReduce(first, ReduceOp.SUM);
+                      recorder.allReduce(second, ReduceOp.SUM);
+                      if (communicator.rank() == 2) {
+                        recorder.receive(message, 0);
+                      }
+                    });
+            Values.fill(slab.ints(0, 30), index -> 1);
+            recording.replay();
+            // The first step makes 3 of all ones; rank 1 adds its 3 to the ones of the others.
+            Values.check("second", second, index -> 5);
+            assertThat(communicator.metrics().calls(OperationKind.ALL_REDUCE)).isEqualTo(3);
+          });
+    }
+  }
+
+  @Test
+  void replayAfterTheCommunicatorFailedSaysSo() {
+    try (RankGang gang = gang("host", 2)) {
+      gang.run(
+          communicator -> {
+            SymmetricBuffer buffer = communicator.symmetric(DataType.INT32, 10);
+            Recording recording =
+                communicator.record(
+                    recorder -> recorder.allReduce(buffer.elements(), ReduceOp.SUM));
+            recording.replay();
+            SymmetricBuffer closed = communicator.symmetric(DataType.INT32, 10);
+            Recording late =
+                communicator.record(
+                    recorder -> recorder.allReduce(closed.elements(), ReduceOp.SUM));
+            if (communicator.rank() == 1) {
+              closed.close();
+            }
+            assertThatThrownBy(late::replay)
+                .hasMessageContaining("is closed")
+                .hasMessageContaining("rank 1");
+            recording.replay();
+            communicator.barrier();
+            if (communicator.rank() == 1) {
+              communicator.abort("enough");
+            }
+            assertThatThrownBy(recording::replay).hasMessageContaining("enough");
+          });
     }
   }
 }

@@ -5,7 +5,11 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
+import io.weft.collectives.Recording;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.Topology;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
@@ -277,6 +281,16 @@ public final class TransferGpu implements AutoCloseable {
     @Override
     public Event submitGroup(List<Operation> operations, Lane lane) {
       return hosts.submitGroup(operations, lane);
+    }
+
+    @Override
+    public SymmetricBuffer symmetric(DataType type, long count) {
+      return hosts.symmetric(type, count);
+    }
+
+    @Override
+    public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
+      return hosts.record(moved, body);
     }
 
     @Override

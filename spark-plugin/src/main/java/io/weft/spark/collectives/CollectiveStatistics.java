@@ -3,6 +3,7 @@ package io.weft.spark.collectives;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
 import io.weft.collectives.OperationKind;
+import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,8 +15,10 @@ import java.util.function.ToLongFunction;
  * @param opened communicators since the executor's start
  * @param open communicators that are open now
  * @param lines by operation and algorithm
+ * @param memory symmetric memory of communicators, also between stages
  */
-public record CollectiveStatistics(long opened, long open, List<Line> lines) {
+public record CollectiveStatistics(
+    long opened, long open, List<Line> lines, CacheStatistics memory) {
   /** The key of a sum. */
   record Key(OperationKind kind, Algorithm algorithm) {}
 

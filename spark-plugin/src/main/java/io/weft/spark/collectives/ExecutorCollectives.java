@@ -6,6 +6,8 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.CommunicatorOptions.LogPrefix;
+import io.weft.collectives.symmetric.CollectiveMemoryCache;
+import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.device.Deadline;
 import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
@@ -49,6 +51,7 @@ public final class ExecutorCollectives implements AutoCloseable {
   private final Options options;
   private final CommunicatorFactory factory;
   private final RendezvousDriver<StageAttempt> driver;
+  private final CollectiveMemoryCache memory;
   private final CollectiveTotals totals = new CollectiveTotals();
   private final KillWatch watch = new KillWatch(this::checkKilled);
   private final ConcurrentMap<Long, TaskCommunicator> tasks = new ConcurrentHashMap<>();
@@ -59,12 +62,17 @@ public final class ExecutorCollectives implements AutoCloseable {
    *
    * @param factory creates the communicators
    * @param driver sends calls to the rendezvous on the driver
+   * @param memory of the communicators, between stages; closed with these collectives
    */
   public ExecutorCollectives(
-      Options options, CommunicatorFactory factory, RendezvousDriver<StageAttempt> driver) {
+      Options options,
+      CommunicatorFactory factory,
+      RendezvousDriver<StageAttempt> driver,
+      CollectiveMemoryCache memory) {
     this.options = options;
     this.factory = factory;
     this.driver = driver;
+    this.memory = memory;
   }
 
   /** The collectives of this JVM's executor; empty if Weft does not run. */
@@ -166,7 +174,7 @@ public final class ExecutorCollectives implements AutoCloseable {
 
   /** The counters of all communicators of this executor. */
   public CollectiveStatistics statistics() {
-    return totals.statistics();
+    return totals.statistics(memory.statistics());
   }
 
   /** Closes the open communicators and refuses later requests. */
@@ -178,6 +186,7 @@ public final class ExecutorCollectives implements AutoCloseable {
     }
     List.copyOf(tasks.values()).forEach(TaskCommunicator::close);
     watch.close();
+    memory.close();
   }
 
   /**
@@ -297,13 +306,13 @@ public final class ExecutorCollectives implements AutoCloseable {
       }
     }
 
-    synchronized CollectiveStatistics statistics() {
+    synchronized CollectiveStatistics statistics(CacheStatistics memory) {
       Map<CollectiveStatistics.Key, CollectiveMetrics.Line> sum = closed;
       for (Communicator communicator : open) {
         sum = CollectiveStatistics.sum(sum, communicator.metrics().lines());
       }
       List<CollectiveMetrics.Line> lines = new ArrayList<>(sum.values());
-      return new CollectiveStatistics(opened, open.size(), lines);
+      return new CollectiveStatistics(opened, open.size(), lines, memory);
     }
   }
 

@@ -2,6 +2,8 @@ package io.weft.spark.collectives;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.DataType;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.spark.config.Activation;
 import java.time.Duration;
 import java.util.Optional;
@@ -14,8 +16,8 @@ import org.apache.spark.TaskContext;
  * <pre>{@code
  * rdd.barrier().mapPartitions(rows -> {
  *   Communicator communicator = WeftCollectives.communicator(BarrierTaskContext.get());
- *   TypedBuffer gradients = TypedBuffer.wrap(direct, DataType.FLOAT32);
- *   communicator.allReduce(gradients, ReduceOp.AVERAGE);
+ *   SymmetricBuffer gradients = communicator.symmetric(DataType.FLOAT32, 1 << 20);
+ *   communicator.allReduce(gradients.elements(), ReduceOp.AVERAGE);
  *   ...
  * });
  * }</pre>
@@ -63,6 +65,21 @@ public final class WeftCollectives {
    */
   public static Communicator communicator() {
     return communicator(currentTask());
+  }
+
+  /**
+   * Allocates a symmetric buffer of the task's communicator: zeros of the same type and number on
+   * every rank, in the executors' shared memory. Collective: all tasks ask for the same buffers in
+   * the same order. It is closed when its task ends, at the latest. Its memory is kept for the next
+   * barrier stage with the same executors, until it is idle or shared memory is short.
+   *
+   * @param count elements, 0 or more
+   * @throws IllegalStateException as {@link #communicator(BarrierTaskContext)}
+   * @throws CollectiveException of kind MISMATCH, naming the ranks that ask for another buffer
+   * @see Communicator#symmetric
+   */
+  public static SymmetricBuffer symmetric(BarrierTaskContext context, DataType type, long count) {
+    return communicator(context).symmetric(type, count);
   }
 
   private static BarrierTaskContext currentTask() {

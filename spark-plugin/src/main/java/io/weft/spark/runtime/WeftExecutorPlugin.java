@@ -8,6 +8,9 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.symmetric.CollectiveMemoryCache;
+import io.weft.collectives.symmetric.SegmentMemory;
+import io.weft.collectives.symmetric.SymmetricOptions;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.peer.PathRules;
 import io.weft.shuffle.peer.PeerAddress;
@@ -136,9 +139,10 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     exchange.onIdle(report);
     exchange.arena().waiters().check(WeftExecutorPlugin::stopIfKilled);
     PathRules rules = PathSettings.rules(context.conf());
-    CommunicatorFactory communicators = communicators(context, options, rules, false);
-    CommunicatorFactory besideNccl = communicators(context, options, rules, true);
-    collectives = collectives(context, options.host(), communicators);
+    CollectiveMemoryCache memory = collectiveMemory();
+    CommunicatorFactory communicators = communicators(context, options, rules, false, memory);
+    CommunicatorFactory besideNccl = communicators(context, options, rules, true, memory);
+    collectives = collectives(context, options.host(), communicators, memory);
     transfers =
         transfers(
             context,
@@ -174,18 +178,31 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     return keys.stream().map(BlockKey::shuffleId).distinct().toList();
   }
 
+  /** Creates the cache of symmetric memory, which gives memory back when it is short or idle. */
+  private CollectiveMemoryCache collectiveMemory() {
+    CollectiveMemoryCache memory = new CollectiveMemoryCache();
+    exchange.arena().onPressure(memory::freeUnused);
+    exchange.arena().onIdle(memory::freeIdle);
+    return memory;
+  }
+
   /**
    * Creates communicators. The shared memory of ranks is in the executor's folder, which is removed
    * if the executor dies.
    */
   private CommunicatorFactory communicators(
-      PluginContext context, ExecutorOptions options, PathRules rules, boolean besideNccl) {
+      PluginContext context,
+      ExecutorOptions options,
+      PathRules rules,
+      boolean besideNccl,
+      CollectiveMemoryCache memory) {
     if (WeftSettings.isDiskEncrypted(context.conf()) && !exchange.isInMemory()) {
       return new UnencryptedDiskRefusal(context.executorID(), exchange.address().folder());
     }
     return new HostCommunicators(
         overHosts(rules, besideNccl)
             .withFolder(Path.of(exchange.address().folder(), COLLECTIVES_FOLDER))
+            .withSymmetric(SymmetricOptions.cached(SegmentMemory.of(exchange.arena()), memory))
             .withBindHost(options.bindHost()));
   }
 
@@ -213,14 +230,18 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   }
 
   private static ExecutorCollectives collectives(
-      PluginContext context, String host, CommunicatorFactory communicators) {
+      PluginContext context,
+      String host,
+      CommunicatorFactory communicators,
+      CollectiveMemoryCache memory) {
     return new ExecutorCollectives(
         new ExecutorCollectives.Options(
             context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
         communicators,
         call ->
             (RendezvousAnswer)
-                MessageCodec.decode(context.ask(MessageCodec.encode(new StageCall(call)))));
+                MessageCodec.decode(context.ask(MessageCodec.encode(new StageCall(call)))),
+        memory);
   }
 
   private static String refusal(Object answer) {

@@ -5,6 +5,7 @@ import static io.weft.spark.runtime.WeftMetrics.Metric.Kind.GAUGE;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
+import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.shuffle.ExchangeStatistics;
 import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.collectives.CollectiveStatistics;
@@ -120,6 +121,7 @@ public final class WeftMetrics {
                   MAPPED_PEER_SEGMENTS),
               Arrays.stream(ExchangeCounter.values()).map(WeftMetrics::of),
               collectives(),
+              symmetricMemory(),
               Arrays.stream(Algorithm.values())
                   .filter(WeftMetrics::isCarriedOut)
                   .flatMap(WeftMetrics::of),
@@ -172,6 +174,37 @@ public final class WeftMetrics {
             "collectiveWaitNanos",
             "nanoseconds of waiting for other ranks in collectives and messages",
             Line::waitNanos));
+  }
+
+  private static Stream<Metric> symmetricMemory() {
+    return Stream.of(
+        memoryCounter(
+            "symmetricHits",
+            "symmetric buffers in memory of an earlier barrier stage",
+            CacheStatistics::hits),
+        memoryCounter(
+            "symmetricMisses", "symmetric buffers in fresh memory", CacheStatistics::misses),
+        memoryCounter(
+            "symmetricMismatches",
+            "cached symmetric segments freed because another rank had freed its part",
+            CacheStatistics::mismatches),
+        memoryCounter(
+            "symmetricFresh",
+            "bytes of symmetric memory touched for the first time",
+            CacheStatistics::freshBytes),
+        gauge(
+            "symmetricUsed",
+            "bytes of symmetric memory of running barrier tasks",
+            s -> s.collectives().memory().usedBytes()),
+        gauge(
+            "symmetricIdle",
+            "bytes of symmetric memory kept for later barrier stages",
+            s -> s.collectives().memory().idleBytes()));
+  }
+
+  private static Metric memoryCounter(
+      String name, String doc, ToLongFunction<CacheStatistics> figure) {
+    return new Metric(name, COUNTER, doc, s -> figure.applyAsLong(s.collectives().memory()));
   }
 
   private static Metric counter(String name, String doc, ToLongFunction<Line> figure) {

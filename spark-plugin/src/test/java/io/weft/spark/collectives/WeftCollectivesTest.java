@@ -9,7 +9,9 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.symmetric.CollectiveMemoryCache;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
@@ -76,6 +78,33 @@ class WeftCollectivesTest {
             });
     String id = answers.get(0).split(" ")[2];
     assertThat(answers).containsExactly("0/2 PT1M30S " + id + " = 3", "1/2 PT1M30S " + id + " = 3");
+  }
+
+  @Test
+  void aTaskThatAsksForAnotherSymmetricBufferIsNamed() {
+    List<String> answers =
+        BarrierJobs.run(
+            context(),
+            2,
+            task -> {
+              int count = 10 + task.partitionId();
+              CollectiveException failure =
+                  catchThrowableOfType(
+                      CollectiveException.class,
+                      () -> WeftCollectives.symmetric(task, DataType.INT64, count));
+              SymmetricBuffer same = WeftCollectives.symmetric(task, DataType.INT64, 10);
+              assertThat(same.whyPrivate()).isEmpty();
+              SEEN.put("symmetric", same);
+              return failure.kind() + " " + failure.getMessage();
+            });
+    assertThat(answers)
+        .allSatisfy(
+            answer ->
+                assertThat(answer)
+                    .startsWith("MISMATCH")
+                    .contains("rank 0 asks for symmetric", "10 int64", "rank 1", "11 int64"));
+    SymmetricBuffer ended = (SymmetricBuffer) SEEN.get("symmetric");
+    assertThatThrownBy(() -> ended.signal(0, 0, 1)).isInstanceOf(IllegalStateException.class);
   }
 
   @Test
@@ -222,7 +251,10 @@ class WeftCollectivesTest {
           long start = System.nanoTime();
           try (ExecutorCollectives collectives =
               new ExecutorCollectives(
-                  new ExecutorCollectives.Options("driver", "localhost", timeout), none, deaf)) {
+                  new ExecutorCollectives.Options("driver", "localhost", timeout),
+                  none,
+                  deaf,
+                  new CollectiveMemoryCache())) {
             SEEN.put(
                 "deaf",
                 catchThrowableOfType(

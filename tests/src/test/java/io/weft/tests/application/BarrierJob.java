@@ -3,13 +3,14 @@ package io.weft.tests.application;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
+import io.weft.memory.Memory;
 import io.weft.spark.collectives.WeftCollectives;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -35,10 +36,19 @@ import scala.reflect.ClassTag$;
  *
  * @param folder where tasks leave notes for the test
  * @param mishap the failure of the last rank in the first attempt, after it got its communicator
+ *     and its buffers
+ * @param memory of the buffers
  */
-public record BarrierJob(String folder, Mishap mishap) implements Serializable {
+public record BarrierJob(String folder, Mishap mishap, Buffers memory) implements Serializable {
   private static final int LARGE_BYTES = 3 << 20;
   private static final long LIMIT_NANOS = TimeUnit.MINUTES.toNanos(3);
+
+  /** The kind of memory of a task. */
+  public enum Buffers {
+    /** Direct buffers of the task. */
+    PRIVATE,
+    SYMMETRIC
+  }
 
   /** How a task fails. */
   public enum Mishap {
@@ -75,11 +85,13 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
     note(
         "attempt-" + task.stageAttemptNumber() + "-" + task.partitionId(),
         communicator.id().name());
+    TypedBuffer small = allocate(task, 8);
+    TypedBuffer large = allocate(task, LARGE_BYTES);
     if (task.stageAttemptNumber() == 0 && communicator.rank() == communicator.nranks() - 1) {
       suffer(task);
     }
     try {
-      long sum = sum(communicator, 8) + sum(communicator, LARGE_BYTES);
+      long sum = sum(communicator, small) + sum(communicator, large);
       Answer answer =
           new Answer(
               communicator.rank(), SparkEnv.get().executorId(), communicator.id().name(), sum);
@@ -104,19 +116,38 @@ public record BarrierJob(String folder, Mishap mishap) implements Serializable {
   }
 
   /** All-reduces a buffer of rank + 1 everywhere; returns the sum, which all elements must have. */
-  private static long sum(Communicator communicator, int bytes) {
-    ByteBuffer memory = ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
-    for (int at = 0; at < bytes; at += 8) {
-      memory.putLong(at, communicator.rank() + 1);
+  private static long sum(Communicator communicator, TypedBuffer buffer) {
+    long first = buffer.address();
+    long end = first + buffer.bytes();
+    for (long at = first; at < end; at += 8) {
+      if (Memory.getLong(at) != 0) {
+        throw new IllegalStateException("a buffer of an earlier stage: " + Memory.getLong(at));
+      }
+      Memory.putLong(at, communicator.rank() + 1);
     }
-    communicator.allReduce(TypedBuffer.wrap(memory, DataType.INT64), ReduceOp.SUM);
-    for (int at = 0; at < bytes; at += 8) {
-      if (memory.getLong(at) != memory.getLong(0)) {
+    communicator.allReduce(buffer, ReduceOp.SUM);
+    for (long at = first; at < end; at += 8) {
+      if (Memory.getLong(at) != Memory.getLong(first)) {
         throw new IllegalStateException(
-            "byte %d is %d, the first %d".formatted(at, memory.getLong(at), memory.getLong(0)));
+            "byte %d is %d, the first %d"
+                .formatted(at - first, Memory.getLong(at), Memory.getLong(first)));
       }
     }
-    return memory.getLong(0);
+    return Memory.getLong(first);
+  }
+
+  private TypedBuffer allocate(BarrierTaskContext task, int bytes) {
+    if (memory == Buffers.PRIVATE) {
+      return TypedBuffer.wrap(ByteBuffer.allocateDirect(bytes), DataType.INT64);
+    }
+    SymmetricBuffer buffer = WeftCollectives.symmetric(task, DataType.INT64, bytes / 8);
+    buffer
+        .whyPrivate()
+        .ifPresent(
+            reason -> {
+              throw new IllegalStateException(reason);
+            });
+    return buffer.elements();
   }
 
   /** Writes a file atomically, for a test that waits for it. */

@@ -47,11 +47,7 @@ class ReachTest {
       Map.of(
           "Within reach of every job: symmetric memory, collectives on GPUs, batched sends in the"
               + " exchange",
-          List.of(
-              "io.weft.collectives.Group",
-              "io.weft.collectives.symmetric.CollectiveMemoryCache",
-              "io.weft.collectives.symmetric.SignalBarrier",
-              "io.weft.collectives.symmetric.Recording"));
+          List.of("io.weft.collectives.Group"));
 
   /** A row of docs/api.md begins with the full name of a public class. */
   private static final Pattern API_ROW =

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.tests.application.BarrierJob;
 import io.weft.tests.application.BarrierJob.Answer;
+import io.weft.tests.application.BarrierJob.Buffers;
 import io.weft.tests.application.BarrierJob.Mishap;
 import io.weft.tests.application.ExecutorThreads;
 import io.weft.tests.support.Folders;
@@ -55,7 +56,7 @@ class CollectivesTest {
   }
 
   private List<Answer> run(int tasks, Mishap mishap) {
-    return new BarrierJob(notes.toString(), mishap).run(CLUSTER.context(), tasks);
+    return new BarrierJob(notes.toString(), mishap, Buffers.PRIVATE).run(CLUSTER.context(), tasks);
   }
 
   @ParameterizedTest
@@ -107,7 +108,7 @@ class CollectivesTest {
     List<CompletableFuture<List<Answer>>> jobs = new ArrayList<>();
     for (int i = 0; i < 4; i++) {
       Path folder = Files.createTempDirectory(WORKSPACE.folder(), "notes-");
-      BarrierJob job = new BarrierJob(folder.toString(), Mishap.NONE);
+      BarrierJob job = new BarrierJob(folder.toString(), Mishap.NONE, Buffers.PRIVATE);
       jobs.add(CompletableFuture.supplyAsync(() -> job.run(CLUSTER.context(), 2)));
     }
     Set<String> communicators = new HashSet<>();

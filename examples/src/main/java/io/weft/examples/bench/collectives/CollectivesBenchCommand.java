@@ -77,7 +77,8 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
       paramLabel = "KIND",
       description =
           "Transports of Weft's ranks: shm (shared memory, private buffers), symmetric (shared"
-              + " memory, buffers in it), tcp. Default: ${DEFAULT-VALUE}")
+              + " memory, buffers in it), recorded (symmetric, 50 small operations in a"
+              + " recording), tcp. Default: ${DEFAULT-VALUE}")
   private List<String> transports;
 
   @Option(names = "--no-mpi", description = "Leave OpenMPI out")

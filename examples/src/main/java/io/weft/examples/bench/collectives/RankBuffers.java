@@ -2,13 +2,9 @@ package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
-import io.weft.collectives.symmetric.SymmetricArena;
-import io.weft.collectives.symmetric.SymmetricOptions;
-import io.weft.collectives.symmetric.Window;
-import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
 
 /** The send and receive buffers of a rank; their pages are touched before use. For one thread. */
 interface RankBuffers extends AutoCloseable {
@@ -57,47 +53,52 @@ interface RankBuffers extends AutoCloseable {
     }
   }
 
-  /** Windows of symmetric memory, which all ranks can access. */
+  /** Symmetric buffers, which all ranks can access. */
   static final class SymmetricBuffers implements RankBuffers {
-    private final SymmetricArena arena;
-    private Window sends;
-    private Window receives;
+    private final Communicator communicator;
+    private SymmetricBuffer sends;
+    private SymmetricBuffer receives;
 
-    SymmetricBuffers(Communicator communicator, Path folder) {
-      this.arena = SymmetricArena.open(communicator, SymmetricOptions.in(folder));
+    SymmetricBuffers(Communicator communicator) {
+      this.communicator = communicator;
     }
 
     @Override
     public void reserve(long bytes) {
-      if (sends == null || bytes > sends.bytes()) {
-        if (sends != null) {
-          sends.close();
-          receives.close();
-        }
-        sends = touched(bytes);
-        receives = touched(bytes);
+      if (sends == null || bytes > sends.elements().bytes()) {
+        close();
+        sends = allocate(bytes);
+        receives = allocate(bytes);
       }
     }
 
-    private Window touched(long bytes) {
-      Window window = arena.window(bytes);
-      Memory.setMemory(window.address(), bytes, (byte) 0);
-      return window;
+    private SymmetricBuffer allocate(long bytes) {
+      SymmetricBuffer buffer = communicator.symmetric(DataType.INT8, bytes);
+      buffer
+          .whyPrivate()
+          .ifPresent(
+              reason -> {
+                throw new IllegalStateException("no symmetric memory to measure: " + reason);
+              });
+      return buffer;
     }
 
     @Override
     public TypedBuffer send(DataType type, long count) {
-      return sends.buffer(0, type, count);
+      return sends.elements().slice(0, count * type.bytes()).as(type);
     }
 
     @Override
     public TypedBuffer receive(DataType type, long count) {
-      return receives.buffer(0, type, count);
+      return receives.elements().slice(0, count * type.bytes()).as(type);
     }
 
     @Override
     public void close() {
-      arena.close();
+      if (sends != null) {
+        sends.close();
+        receives.close();
+      }
     }
   }
 }

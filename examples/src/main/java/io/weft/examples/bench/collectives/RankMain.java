@@ -9,6 +9,7 @@ import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Operation;
+import io.weft.collectives.Recording;
 import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.TypedBuffer;
@@ -26,7 +27,9 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /**
  * The main class of a rank of {@link WeftSide}. It executes orders from standard input, a line
@@ -48,14 +51,15 @@ public final class RankMain {
                 .create(bootstrap, CommunicatorOptions.DEFAULT.withTimeout(TIMEOUT))) {
       System.out.println("ready " + communicator.nranks());
       try (RankBuffers buffers = buffers(options, communicator)) {
-        follow(buffers, communicator);
+        follow(new RankWork(communicator, buffers, options.kind() == RankOptions.Kind.RECORDED));
       }
     }
   }
 
   private static RankBuffers buffers(RankOptions options, Communicator communicator) {
     return options.kind() == RankOptions.Kind.SYMMETRIC
-        ? new RankBuffers.SymmetricBuffers(communicator, options.memory())
+            || options.kind() == RankOptions.Kind.RECORDED
+        ? new RankBuffers.SymmetricBuffers(communicator)
         : new RankBuffers.PrivateBuffers();
   }
 
@@ -66,13 +70,12 @@ public final class RankMain {
         : host;
   }
 
-  private static void follow(RankBuffers buffers, Communicator communicator) throws IOException {
-    RankWork work = new RankWork(communicator, buffers);
+  private static void follow(RankWork work) throws IOException {
     BufferedReader orders =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = orders.readLine(); line != null; line = orders.readLine()) {
       String[] words = CollectiveCase.words(line);
-      CollectiveCase test = CollectiveCase.parse(words, communicator.nranks());
+      CollectiveCase test = CollectiveCase.parse(words, work.communicator.nranks());
       try {
         CollectiveSide.Timing timing =
             words[5].equals("1") ? work.check(test) : work.time(test, Integer.parseInt(words[6]));
@@ -91,23 +94,37 @@ public final class RankMain {
   static final class RankWork {
     private final Communicator communicator;
     private final RankBuffers buffers;
+    private final boolean recorded;
 
-    RankWork(Communicator communicator, RankBuffers buffers) {
+    /** The operations of a recording, each on buffers of its own. */
+    private static final int RECORDED_STEPS = 50;
+
+    /** The largest operation that is recorded. */
+    static final long RECORDED_BYTES = 32 << 10;
+
+    RankWork(Communicator communicator, RankBuffers buffers, boolean recorded) {
       this.communicator = communicator;
       this.buffers = buffers;
+      this.recorded = recorded;
     }
 
     /** The buffers that an operation reads and writes. */
     private record Buffers(TypedBuffer send, TypedBuffer receive) {}
 
     private Buffers buffers(CollectiveCase test) {
+      return buffers(test, 0, 1);
+    }
+
+    private Buffers buffers(CollectiveCase test, int step, int steps) {
       long parts = test.nranks();
-      buffers.reserve(test.count() * parts * test.type().bytes());
+      buffers.reserve(steps * test.count() * parts * test.type().bytes());
       long sent = test.count() * (test.sendsParts() ? parts : 1);
       long received = test.count() * (test.receivesParts() ? parts : 1);
-      TypedBuffer receive = buffers.receive(test.type(), received);
+      TypedBuffer receive =
+          buffers.receive(test.type(), steps * received).slice(step * received, received);
       if (!test.inPlace()) {
-        return new Buffers(buffers.send(test.type(), sent), receive);
+        TypedBuffer send = buffers.send(test.type(), steps * sent).slice(step * sent, sent);
+        return new Buffers(send, receive);
       }
       long own = communicator.rank() * test.count();
       return switch (test.operation()) {
@@ -136,17 +153,42 @@ public final class RankMain {
 
     /** Runs an operation repeatedly and returns the time; all ranks do so together. */
     CollectiveSide.Timing time(CollectiveCase test, int iterations) {
-      Operation operation = operation(test, buffers(test));
+      if (!recorded) {
+        Operation operation = operation(test, buffers(test));
+        return time(() -> communicator.run(operation), iterations, 1);
+      }
+      try (Recording recording = record(test, RECORDED_STEPS)) {
+        int replays = (iterations + RECORDED_STEPS - 1) / RECORDED_STEPS;
+        double part = iterations / ((double) replays * RECORDED_STEPS);
+        return time(recording::replay, replays, part);
+      }
+    }
+
+    /**
+     * Measures repetitions.
+     *
+     * @param part of the time that is counted
+     */
+    private CollectiveSide.Timing time(Runnable work, int repetitions, double part) {
       Map<String, Long> before = calls();
       communicator.barrier();
       long cpuStart = ProcessorTime.nanos();
       long start = System.nanoTime();
-      for (int i = 0; i < iterations; i++) {
-        communicator.run(operation);
+      for (int i = 0; i < repetitions; i++) {
+        work.run();
       }
-      long nanos = System.nanoTime() - start;
-      long cpuNanos = ProcessorTime.nanos() - cpuStart;
-      return new CollectiveSide.Timing(nanos, cpuNanos, 0, mostUsedSince(before));
+      double nanos = (System.nanoTime() - start) * part;
+      double cpuNanos = (ProcessorTime.nanos() - cpuStart) * part;
+      return new CollectiveSide.Timing(
+          Math.round(nanos), Math.round(cpuNanos), 0, mostUsedSince(before));
+    }
+
+    private Recording record(CollectiveCase test, int steps) {
+      List<Operation> operations =
+          IntStream.range(0, steps)
+              .mapToObj(step -> operation(test, buffers(test, step, steps)))
+              .toList();
+      return communicator.record(recorder -> operations.forEach(recorder::run));
     }
 
     /** Runs an operation once on known values and counts the wrong elements. */
@@ -156,7 +198,13 @@ public final class RankMain {
       KnownValues values = new KnownValues(test, communicator.rank());
       boolean broadcast = operation(test, used) instanceof Broadcast;
       values.fill(broadcast ? used.receive() : used.send());
-      communicator.run(operation(test, used));
+      if (recorded) {
+        try (Recording recording = record(test, 1)) {
+          recording.replay();
+        }
+      } else {
+        communicator.run(operation(test, used));
+      }
       return new CollectiveSide.Timing(0, 0, values.errors(used.receive()), mostUsedSince(before));
     }
 

@@ -20,6 +20,8 @@ record RankOptions(Kind kind, Path work, Path memory, UniqueId id, int rank, int
     SHM("Weft"),
     /** Shared memory; buffers are in it too, so there is no staging copy. */
     SYMMETRIC("Weft/symmetric"),
+    /** As SYMMETRIC, in replays of 50 recorded operations; for messages of up to 32 KiB. */
+    RECORDED("Weft/recorded"),
     /** TCP, as between different hosts. */
     TCP("Weft/tcp");
 
@@ -31,6 +33,11 @@ record RankOptions(Kind kind, Path work, Path memory, UniqueId id, int rank, int
 
     String title() {
       return title;
+    }
+
+    /** Whether it runs a case. */
+    boolean has(CollectiveCase test) {
+      return this != RECORDED || test.bytes() <= RankMain.RankWork.RECORDED_BYTES;
     }
 
     String label() {

@@ -73,6 +73,9 @@ final class WeftSide implements CollectiveSide {
   @Override
   public Optional<CollectiveSide.Timing> run(CollectiveCase test, boolean check, int iterations)
       throws IOException, InterruptedException {
+    if (!kind.has(test)) {
+      return Optional.empty();
+    }
     String order = test.order(check, iterations);
     for (LineProcess rank : ranks) {
       rank.order(order);

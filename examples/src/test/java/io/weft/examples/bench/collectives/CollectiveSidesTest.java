@@ -44,6 +44,25 @@ class CollectiveSidesTest {
   }
 
   @Test
+  void recordedOperationsComputeRightResults() throws Exception {
+    try (CollectiveSide side =
+        WeftSide.start(
+            RankOptions.Kind.RECORDED, 2, folder, folder.resolve("memory"), RankPlacement.FREE)) {
+      for (OperationKind operation : OPERATIONS) {
+        check(side, operation, 4096, false);
+        CollectiveCase test =
+            CollectiveCase.ofSize(operation, DataType.FLOAT32, ReduceOp.SUM, 64, 2, false);
+        assertThat(side.run(test, false, 120).orElseThrow().nanos()).isPositive();
+      }
+      check(side, OperationKind.ALL_REDUCE, 8, true);
+      CollectiveCase large =
+          CollectiveCase.ofSize(
+              OperationKind.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, 1 << 20, 2, false);
+      assertThat(side.run(large, true, 1)).isEmpty();
+    }
+  }
+
+  @Test
   void openMpiRanksComputeRightResults() throws Exception {
     assumeTrue(MpiSide.isInstalled(), "OpenMPI and its compiler wrapper are not installed");
     try (CollectiveSide side = MpiSide.start(2, folder, RankPlacement.FREE)) {

@@ -1,4 +1,4 @@
-package io.weft.collectives.symmetric;
+package io.weft.collectives;
 
 /** The reaction of a replay to a buffer that has moved since it was recorded. */
 public enum MovedBuffers {

@@ -1,4 +1,4 @@
-package io.weft.collectives.host;
+package io.weft.collectives.bootstrap;
 
 import io.weft.collectives.UniqueId;
 import java.io.IOException;
@@ -30,8 +30,8 @@ import org.slf4j.LoggerFactory;
  * folder with its lock file and token; the next rank that creates a folder deletes it. Thread-safe.
  */
 public final class RankFolder implements AutoCloseable {
-  static final String LOCK = "alive";
-  static final String TOKEN = "token";
+  public static final String LOCK = "alive";
+  public static final String TOKEN = "token";
 
   private static final String FINISHED = "communicator-";
   private static final String DRAFT = "draft-";
@@ -159,12 +159,12 @@ public final class RankFolder implements AutoCloseable {
   }
 
   /** Random text in the folder; a rank that reads it sees this same folder. */
-  String token() {
+  public String token() {
     return token;
   }
 
   /** Deletes a segment; mappings of it stay. */
-  void deleteSegment(Path segment) {
+  public void deleteSegment(Path segment) {
     try {
       Files.deleteIfExists(segment);
     } catch (IOException e) {
@@ -201,7 +201,7 @@ public final class RankFolder implements AutoCloseable {
    * Tells whether the process of a rank is alive. The process holds a lock on a file, and the
    * kernel releases it however the process ends. The file may be deleted meanwhile. Thread-safe.
    */
-  interface Liveness extends AutoCloseable {
+  public interface Liveness extends AutoCloseable {
     /** For ranks in this process, which is always alive. */
     Liveness OWN =
         new Liveness() {

@@ -1,4 +1,4 @@
-package io.weft.collectives.host;
+package io.weft.collectives.bootstrap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

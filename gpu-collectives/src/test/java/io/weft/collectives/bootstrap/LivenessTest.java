@@ -1,8 +1,8 @@
-package io.weft.collectives.host;
+package io.weft.collectives.bootstrap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.collectives.host.RankFolder.Liveness;
+import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.Files;

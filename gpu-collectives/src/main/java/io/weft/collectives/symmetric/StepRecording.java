@@ -5,8 +5,13 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
+import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
+import io.weft.collectives.OrderedCommunicator;
+import io.weft.collectives.OrderedCommunicator.ReplayStep;
+import io.weft.collectives.Recording;
 import io.weft.collectives.ReduceOp;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.Topology;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
@@ -38,7 +43,7 @@ import java.util.function.Consumer;
  * <p>One thread at a time on each rank. {@link #record}, {@link #replay} and {@link #submit} are
  * collective.
  */
-public final class Recording implements AutoCloseable {
+public final class StepRecording implements Recording {
   private static final int READY = 0;
   private static final int MOVED = 1;
   private static final int REFUSED = 2;
@@ -48,6 +53,13 @@ public final class Recording implements AutoCloseable {
   private final ByteBuffer memory = ByteBuffer.allocateDirect(Integer.BYTES);
   private final TypedBuffer verdict = TypedBuffer.wrap(memory, DataType.INT32);
   private List<RecordedStep> steps;
+
+  /** The steps as the host runs them; some are several recorded steps. */
+  private List<? extends ReplayStep> replayed;
+
+  /** By collective step: whether it may run together with the step before it, on all ranks. */
+  private boolean[] joins = new boolean[0];
+
   private long replays;
   private long updates;
   private long refusals;
@@ -58,7 +70,7 @@ public final class Recording implements AutoCloseable {
   private String whyNoGraph = "the communicator is not of devices that run graphs";
   private boolean closed;
 
-  private Recording(Communicator communicator, MovedBuffers policy, List<RecordedStep> steps) {
+  private StepRecording(Communicator communicator, MovedBuffers policy, List<RecordedStep> steps) {
     this.communicator = communicator;
     this.policy = policy;
     this.steps = steps;
@@ -71,7 +83,7 @@ public final class Recording implements AutoCloseable {
    * @throws CollectiveException on all ranks if the body failed on one (naming it) or ranks
    *     recorded different collectives (naming the first)
    */
-  public static Recording record(
+  public static StepRecording record(
       Communicator communicator, MovedBuffers policy, Consumer<Communicator> body) {
     RecordingCommunicator capture = new RecordingCommunicator(communicator);
     List<byte[]> all =
@@ -84,9 +96,22 @@ public final class Recording implements AutoCloseable {
                   return encode(capture.steps());
                 });
     requireSame(all);
-    Recording recording = new Recording(communicator, policy, capture.steps());
+    StepRecording recording = new StepRecording(communicator, policy, capture.steps());
     recording.captureGraph();
+    recording.fuse();
     return recording;
+  }
+
+  /** Buffers of device communicators may be in device memory, which the host does not copy. */
+  private void fuse() {
+    if (!(communicator instanceof GraphCapturer)) {
+      joins = FusedSteps.agree(rounds(communicator), steps);
+    }
+    prepareReplay();
+  }
+
+  private void prepareReplay() {
+    replayed = communicator instanceof GraphCapturer ? steps : FusedSteps.of(steps, joins);
   }
 
   private void captureGraph() {
@@ -98,7 +123,7 @@ public final class Recording implements AutoCloseable {
     }
   }
 
-  /** Why this rank's host runs every step; empty if a graph of the device does. */
+  @Override
   public Optional<String> whyNoGraph() {
     return graph == null ? Optional.of(whyNoGraph) : Optional.empty();
   }
@@ -143,39 +168,33 @@ public final class Recording implements AutoCloseable {
     return new String(message, StandardCharsets.UTF_8).split("\n", -1);
   }
 
-  /** The number of steps; a group counts as one. */
+  @Override
   public int size() {
     return steps.size();
   }
 
-  /**
-   * Runs all steps in their order and returns once this rank's part is done.
-   *
-   * @throws CollectiveException of kind INVALID, on all ranks and before any data moves, if a
-   *     buffer is closed, is too short, or moved although that is refused; the message names it
-   */
+  @Override
   public void replay() {
     agree();
     if (graph != null) {
       graph.replay();
       return;
     }
-    for (RecordedStep step : steps) {
-      communicator.runGroup(step.operations());
+    if (!steps.isEmpty() && communicator instanceof OrderedCommunicator ordered) {
+      ordered.replay(replayed);
+      return;
     }
+    steps.forEach(step -> communicator.runGroup(step.operations()));
   }
 
-  /**
-   * Runs all steps on a lane. The ranks agree on the calling thread, after everything submitted to
-   * the communicator before.
-   *
-   * @return ends with the last step
-   * @throws CollectiveException as {@link #replay}; failures of steps arrive in the event
-   */
+  @Override
   public Event submit(Lane lane) {
     agree();
     if (graph != null) {
       return graph.submit(lane);
+    }
+    if (!steps.isEmpty() && communicator instanceof OrderedCommunicator ordered) {
+      return ordered.submitReplay(replayed, lane);
     }
     Event last = HostEvent.completed("an empty recording");
     for (RecordedStep step : steps) {
@@ -250,10 +269,11 @@ public final class Recording implements AutoCloseable {
       return;
     }
     steps = steps.stream().map(RecordedStep::current).toList();
+    prepareReplay();
     updates++;
   }
 
-  /** The current counters. */
+  @Override
   public ReplayStatistics statistics() {
     return new ReplayStatistics(replays, updates, refusals);
   }
@@ -266,24 +286,11 @@ public final class Recording implements AutoCloseable {
     }
   }
 
-  /**
-   * Releases the buffers and the graphs of the device, once replays that were submitted have ended.
-   * This rank replays no more.
-   */
   @Override
   public void close() {
     closed = true;
     closeGraph();
   }
-
-  /**
-   * Counters of a recording on this rank.
-   *
-   * @param replays replays that ran or were submitted
-   * @param updates replays that first looked up moved buffers of this rank again
-   * @param refusals replays that all ranks refused
-   */
-  public record ReplayStatistics(long replays, long updates, long refusals) {}
 
   /**
    * A communicator that records the operations it is called with and runs none of them. One thread
@@ -363,6 +370,16 @@ public final class Recording implements AutoCloseable {
     private static CollectiveException submitted() {
       return CollectiveException.invalid(
           "a recording has one order and no lanes; run the operation, and submit the recording");
+    }
+
+    @Override
+    public SymmetricBuffer symmetric(DataType type, long count) {
+      throw CollectiveException.invalid("allocate buffers before the recording, not within it");
+    }
+
+    @Override
+    public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
+      throw CollectiveException.invalid("a recording within a recording");
     }
 
     @Override
