@@ -26,6 +26,11 @@
 #ifndef WEFT_DOUBLE_DEVICES
 #define WEFT_DOUBLE_DEVICES DEVICES
 #endif
+
+/* The compiler can set the result of cuInit, such as 803 for the library of another driver. */
+#ifndef WEFT_DOUBLE_INIT
+#define WEFT_DOUBLE_INIT 0
+#endif
 #define GRANULARITY ((size_t)2 << 20)
 #define MAX_IMPORTERS 64
 #define DEVICE_BYTES ((size_t)2 << 30)
@@ -43,6 +48,7 @@ enum {
   INVALID_HANDLE = 400,
   NOT_READY = 600,
   PEER_ACCESS_ALREADY_ENABLED = 704,
+  NOT_PERMITTED = 800,
   NOT_SUPPORTED = 801,
   ILLEGAL_STATE = 401
 };
@@ -1064,10 +1070,23 @@ struct access {
 
 _Static_assert(sizeof(struct properties) == 32, "as CUmemAllocationProp");
 
+#define FABRIC_HANDLE 8
+
+static int fabric_offered;
+static int fabric_permitted;
+static int rdma_offered = 1;
+
+/* Whether devices offer fabric handles, and whether allocations with them are permitted. */
+void cudaDoubleFabric(int offered, int permitted) {
+  fabric_offered = offered;
+  fabric_permitted = permitted;
+}
+
 static CUresult check_properties(const struct properties *properties, const char *caller) {
   CUresult result = check_context(caller);
-  if (result == SUCCESS && (properties->type != 1 || (properties->handle_types & ~1) != 0 ||
-                            properties->location.type != 1 ||
+  if (result == SUCCESS && (properties->type != 1 || (properties->handle_types & ~(1 | FABRIC_HANDLE)) != 0 ||
+                            properties->location.type != 1 || properties->flags[0] != 0 ||
+                            properties->flags[1] > rdma_offered || properties->flags[2] != 0 ||
                             properties->location.id < 0 || properties->location.id >= DEVICES)) {
     double_violation("%s of type %d at %d, %d", caller, properties->type,
                      properties->location.type, properties->location.id);
@@ -1154,6 +1173,9 @@ CUresult cuMemCreate(struct physical **out, size_t bytes, const struct propertie
     result = INVALID_VALUE;
   }
   int device = properties->location.id;
+  if (result == SUCCESS && (properties->handle_types & FABRIC_HANDLE) && !fabric_permitted) {
+    result = NOT_PERMITTED;
+  }
   if (result == SUCCESS && used[device] + bytes > DEVICE_BYTES) {
     result = OUT_OF_MEMORY;
   }
@@ -1286,6 +1308,15 @@ CUresult cuMemUnmap(void *start, size_t bytes) {
   return result;
 }
 
+/* The handle types of virtual memory. */
+int cudaDoubleHandleTypes(const void *start) {
+  pthread_mutex_lock(&lock);
+  struct allocation *found = covering(start, 1);
+  int types = found != NULL && found->kind == VIRTUAL ? found->physical->handle_types : 0;
+  pthread_mutex_unlock(&lock);
+  return types;
+}
+
 int double_hold_virtual(const void *start, size_t bytes, int delta) {
   pthread_mutex_lock(&lock);
   struct allocation *found = covering(start, bytes);
@@ -1296,6 +1327,8 @@ int double_hold_virtual(const void *start, size_t bytes, int delta) {
   pthread_mutex_unlock(&lock);
   return is_virtual;
 }
+
+int double_is_exportable(const void *start) { return cudaDoubleHandleTypes(start) & 1; }
 
 /* ---- copies ---- */
 
@@ -1425,6 +1458,9 @@ CUresult cuPointerGetAttribute(void *out, int attribute, const void *pointer) {
 
 CUresult cuInit(unsigned flags) {
   (void)flags;
+  if (WEFT_DOUBLE_INIT != SUCCESS) {
+    return WEFT_DOUBLE_INIT;
+  }
   if (visible == 0) {
     return NO_DEVICE;
   }
@@ -1447,6 +1483,7 @@ CUresult cuGetErrorName(int code, const char **name) {
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
     case NOT_SUPPORTED: *name = "CUDA_ERROR_NOT_SUPPORTED"; break;
+    case 803: *name = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"; break;
     case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
     default: *name = "CUDA_ERROR_OF_THE_DOUBLE"; break;
   }
@@ -1517,6 +1554,8 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
   switch (attribute) {
     case 75: *value = compute_capability; break;
     case 103: *value = memory_descriptors; break;
+    case 110: *value = rdma_offered; break;
+    case 128: *value = fabric_offered; break;
     case 132: *value = multicast_devices >> device & 1; break;
     default:
       double_violation("cuDeviceGetAttribute of %d, which the double does not know", attribute);

@@ -29,6 +29,7 @@ struct compiled {
 struct function {
   struct module *module;
   struct compiled *compiled;
+  int is_loaded;
 };
 
 struct module {
@@ -275,7 +276,7 @@ static const char *read_entry(struct module *module, const char *at) {
                      (int)length, at, size == NULL ? -1 : atoi(size + 1));
     return at + length;
   }
-  module->functions[module->count++] = (struct function){module, compiled};
+  module->functions[module->count++] = (struct function){module, compiled, 0};
   return at + length;
 }
 
@@ -345,6 +346,23 @@ static CUresult check_module(struct module *module, const char *caller) {
   return result;
 }
 
+/* A driver older than cuFuncLoad loads kernels when they are looked up. */
+#ifdef WEFT_DOUBLE_WITHOUT_MULTICAST
+#define LOADS_AT_LOOKUP 1
+#else
+#define LOADS_AT_LOOKUP 0
+
+CUresult cuFuncLoad(struct function *function) {
+  pthread_mutex_lock(&lock);
+  CUresult result = check_module(function->module, "cuFuncLoad");
+  if (result == SUCCESS) {
+    function->is_loaded = 1;
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+#endif
+
 CUresult cuModuleGetFunction(struct function **out, struct module *module, const char *name) {
   pthread_mutex_lock(&lock);
   CUresult result = check_module(module, "cuModuleGetFunction");
@@ -353,6 +371,7 @@ CUresult cuModuleGetFunction(struct function **out, struct module *module, const
     for (int i = 0; i < module->count; i++) {
       if (strcmp(module->functions[i].compiled->name, name) == 0) {
         *out = &module->functions[i];
+        module->functions[i].is_loaded |= LOADS_AT_LOOKUP;
         result = SUCCESS;
       }
     }
@@ -407,6 +426,10 @@ static CUresult check_launch(struct function *function, unsigned blocks, unsigne
     return INVALID_HANDLE;
   }
   const struct compiled *kernel = function->compiled;
+  if (!function->is_loaded) {
+    double_violation("%s is loaded by its first launch, which waits for work of the context",
+                     kernel->name);
+  }
   if (*bytes != (size_t)kernel->argument_bytes) {
     double_violation("%s takes %d bytes of arguments, not %zu", kernel->name,
                      kernel->argument_bytes, *bytes);

@@ -37,6 +37,9 @@ int double_is_on_device(const void *start, size_t bytes, int device);
  */
 int double_hold_virtual(const void *start, size_t bytes, int delta);
 
+/* Whether other processes can import the virtual memory at this address. */
+int double_is_exportable(const void *start);
+
 /*
  * A kind of work. A graph keeps its argument, one block of malloc, and copies it for each launch.
  */

@@ -59,6 +59,11 @@ struct config {
   unsigned magic;
   unsigned version;
   int blocking;
+  int cluster_size;
+  int min_blocks;
+  int max_blocks;
+  const char *net_name;
+  int split_share;
 };
 
 /* One chunk in transfer from one rank to another. */
@@ -168,6 +173,11 @@ static int launches;
 
 /* The next launched work ends without an effect and leaves this state. */
 void ncclDoubleFailNext(int state) { fault = state; }
+
+static int last_max_blocks;
+
+/* The limit of blocks of the last communicator. */
+int ncclDoubleMaxBlocks(void) { return last_max_blocks; }
 
 /* The next launches, as many as given, wait without end until they are aborted. */
 void ncclDoubleHang(int operations) { hanging = operations; }
@@ -362,7 +372,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
 #ifndef WEFT_DOUBLE_OLD
 ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId id, int rank,
                                     struct config *config) {
-  if (config->size < sizeof *config || config->magic != 0xcafebeef || config->version < 21400) {
+  if (config->size < sizeof *config || config->magic != 0xcafebeef || config->version < 21800) {
     double_violation("ncclConfig_t of size %zu, magic %x, version %u", config->size, config->magic,
                      config->version);
     return ncclInvalidArgument;
@@ -370,6 +380,15 @@ ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId 
   if (config->blocking != 0) {
     double_violation("a blocking communicator");
   }
+  if (config->cluster_size != INT_MIN || config->min_blocks != INT_MIN ||
+      (config->max_blocks != INT_MIN && config->max_blocks < 1) || config->net_name != NULL ||
+      config->split_share != INT_MIN) {
+    double_violation("ncclConfig_t with cluster size %d, blocks %d to %d, split share %d",
+                     config->cluster_size, config->min_blocks, config->max_blocks,
+                     config->split_share);
+    return ncclInvalidArgument;
+  }
+  last_max_blocks = config->max_blocks;
   if (id.internal[127] != 0x77 || id.internal[126] != 0x5a) {
     double_violation("the unique id did not arrive complete");
     return ncclInvalidArgument;
@@ -760,7 +779,7 @@ extern int cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer);
 ncclResult_t ncclMemAlloc(void **out, size_t bytes) {
   size_t granule = (size_t)2 << 20;
   size_t whole = (bytes + granule - 1) / granule * granule;
-  int properties[8] = {1, 0, 1, double_current_device(), 0, 0, 0, 0};
+  int properties[8] = {1, 1, 1, double_current_device(), 0, 0, 0, 0};
   int access[3] = {1, double_current_device(), 3};
   void *memory;
   if (cuMemAddressReserve(out, whole, 0, NULL, 0) != 0) {
@@ -796,6 +815,11 @@ ncclResult_t ncclCommWindowRegister(struct comm *comm, void *start, size_t bytes
   if (flags != 1 || (uintptr_t)start % 4096 != 0 || !double_hold_virtual(start, bytes, 1)) {
     double_violation("ncclCommWindowRegister of %zu bytes, which cannot be a window", bytes);
     return ncclInvalidArgument;
+  }
+  if (comm->nranks > 1 && !double_is_exportable(start)) {
+    double_hold_virtual(start, bytes, -1);
+    double_violation("a window of memory without the handle type that NCCL exports");
+    return ncclUnhandledCudaError;
   }
   struct window *window = calloc(1, sizeof *window);
   *window = (struct window){start, bytes, comm->windows};

@@ -49,6 +49,13 @@ public abstract class OrderedCommunicator implements Communicator {
   /** Carries out a group. */
   protected abstract Algorithm executeGroup(List<Operation> operations, Deadline deadline);
 
+  /**
+   * Rejects operations that this communicator does not offer.
+   *
+   * @throws CollectiveException of kind INVALID
+   */
+  protected void checkOffered(Operation operation) {}
+
   /** Nanoseconds that the last execution spent waiting for other ranks. */
   protected abstract long lastWaitNanos();
 
@@ -218,6 +225,7 @@ public abstract class OrderedCommunicator implements Communicator {
 
   private void check(Operation operation) {
     operation.check(rank(), nranks());
+    checkOffered(operation);
     HeldBuffers.requireHeld(rank(), operation);
   }
 

@@ -47,6 +47,10 @@ public final class DoubleLibraries {
 
     void cudaDoubleDescriptors(int offered);
 
+    void cudaDoubleFabric(int offered, int permitted);
+
+    int cudaDoubleHandleTypes(Pointer address);
+
     void cudaDoubleHoldKernel(int device, String name);
 
     int cudaDoubleRuns(int device, String name);
@@ -79,6 +83,8 @@ public final class DoubleLibraries {
     void ncclDoubleBreakProxies(int state);
 
     int ncclDoubleLaunches();
+
+    int ncclDoubleMaxBlocks();
   }
 
   private static final class Built {
@@ -97,6 +103,7 @@ public final class DoubleLibraries {
             folder, "without-windows", "-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function");
         DoubleBuild.olderNccl(folder, "without-revoke", "-DWEFT_DOUBLE_WITHOUT_REVOKE");
         DoubleBuild.olderCuda(folder, "without-multicast", "-DWEFT_DOUBLE_WITHOUT_MULTICAST");
+        DoubleBuild.olderCuda(folder, "of-another-driver", "-DWEFT_DOUBLE_INIT=803");
         return "";
       } catch (IOException e) {
         return "the doubles of older libraries cannot be built: " + e.getMessage();

@@ -10,6 +10,7 @@ import io.weft.collectives.nccl.GpuReport;
 import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLibrary;
+import io.weft.device.cuda.CudaModule;
 import io.weft.device.cuda.MulticastSupport;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
@@ -72,6 +73,9 @@ final class GpuLibraryProcess {
               CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1])));
           try (CudaDevice device = library.open(0)) {
             System.out.println(MulticastSupport.whyNot(device).orElse("with multicast"));
+            try (CudaModule module = CudaModule.load(device, "partition")) {
+              System.out.println("with " + module.kernel("weft_starts", 32));
+            }
           }
         }
         case "report" ->

@@ -2,6 +2,7 @@ package io.weft.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -109,7 +110,42 @@ class GpuLibraryTest {
     assertThat(run("multicast", doubles)).contains("with multicast");
     assertThat(run("multicast", doubles + "/without-multicast"))
         .contains("libcuda.so.1 lacks cuMulticastAddDevice, cuMulticastBindAddr,")
-        .contains("cuMulticastUnbind: it is older than what Weft uses");
+        .contains("cuMulticastUnbind: it is older than what Weft uses")
+        .contains("with kernel weft_starts of the kernels partition");
+  }
+
+  /** As in NVIDIA's images: their compat driver fails beside a newer driver of the kernel. */
+  @Test
+  @UsesDoubles
+  void compatDriverIsTriedLast() throws Exception {
+    link("usr/local/cuda/compat", "of-another-driver/libcuda.so.1");
+    link("usr/lib/x86_64-linux-gnu", "libcuda.so.1");
+    assertThat(run("report", folder.toString()))
+        .contains("CUDA driver 12.8 in " + folder.resolve("usr/lib/x86_64-linux-gnu"))
+        .doesNotContain("is used, because");
+  }
+
+  @Test
+  @UsesDoubles
+  void brokenDriverIsSkippedWithAWarning() throws Exception {
+    link("usr/lib/x86_64-linux-gnu", "of-another-driver/libcuda.so.1");
+    Path wsl = Files.createDirectories(folder.resolve("usr/lib/wsl/lib"));
+    Files.writeString(wsl.resolve("libcuda.so.1"), "not a library");
+    assertThat(run("report", folder.toString()))
+        .contains("the driver cannot be used: ")
+        .contains(wsl.resolve("libcuda.so.1") + " cannot be loaded")
+        .contains("cuInit of " + folder.resolve("usr/lib/x86_64-linux-gnu/libcuda.so.1"))
+        .contains("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)");
+    link("usr/local/nvidia/lib64", "libcuda.so.1");
+    assertThat(run("report", folder.toString()))
+        .contains("CUDA driver 12.8 in " + folder.resolve("usr/local/nvidia/lib64"))
+        .contains("cuda:0 Weft test double 0");
+  }
+
+  private void link(String place, String library) throws IOException {
+    Path parent = Files.createDirectories(folder.resolve(place));
+    Files.createSymbolicLink(
+        parent.resolve("libcuda.so.1"), DoubleLibraries.folder().resolve(library));
   }
 
   private static String run(String... arguments) throws Exception {

@@ -23,6 +23,13 @@ public final class TestGpus {
     int cudaDoubleHostCopies();
   }
 
+  /** Functions of the double of libnccl that only tests call. */
+  public interface NcclControls extends Library {
+    int ncclDoubleLaunches();
+
+    int ncclDoubleMaxBlocks();
+  }
+
   /** Skips the test, with the reason, if there are none. */
   public static void assume() {
     TestMachine.assume(1);
@@ -87,6 +94,16 @@ public final class TestGpus {
   /** The test functions of the doubles. */
   public static Controls controls() {
     return TestMachine.controls(DoubleBuild.CUDA, Controls.class);
+  }
+
+  /** The test functions of the double of libnccl. */
+  public static NcclControls ncclControls() {
+    return TestMachine.controls(DoubleBuild.NCCL, NcclControls.class);
+  }
+
+  /** The living handles of the doubles; empty with real libraries. */
+  public static String live() {
+    return TestMachine.live();
   }
 
   /** For doubles: checks that no rule was broken since the last call and that nothing leaks. */

@@ -31,6 +31,14 @@ public interface DeviceCommunicator extends Communicator {
   void runGroup(List<Operation> operations, List<Event> after);
 
   /**
+   * The host communicator of the same ranks, for small messages that take no part of the GPU. It
+   * fails and closes with this one.
+   *
+   * @throws UnsupportedOperationException unless the options are {@link NcclOptions#forPairs}
+   */
+  Communicator beside();
+
+  /**
    * Splits this communicator. All ranks call it together, in the order of their operations. This
    * communicator stays usable unless the split fails, which breaks it. The new communicator shares
    * no failures with this one, has its options, and must be closed too.

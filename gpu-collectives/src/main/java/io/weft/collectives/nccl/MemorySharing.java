@@ -153,7 +153,7 @@ final class MemorySharing {
       try {
         List<Long> sizes =
             rounds
-                .exchange("ncclwindow", () -> encode(requireWindow(host.rank(), device, memory)))
+                .exchange("ncclwindow", () -> encode(requireWindow(host, device, memory)))
                 .stream()
                 .map(message -> ByteBuffer.wrap(message).getLong())
                 .toList();
@@ -170,7 +170,8 @@ final class MemorySharing {
       return ByteBuffer.allocate(Long.BYTES).putLong(bytes).array();
     }
 
-    private static long requireWindow(int rank, CudaDevice device, CudaMemory memory) {
+    private static long requireWindow(Communicator host, CudaDevice device, CudaMemory memory) {
+      int rank = host.rank();
       NcclLibrary.loaded()
           .whyNoWindows()
           .ifPresent(
@@ -180,6 +181,11 @@ final class MemorySharing {
       if (!(memory.source() instanceof NcclMemory || memory.source() instanceof VirtualMemory)) {
         throw invalid(
             rank, memory.source().what() + " cannot be a window, only memory of NCCL can");
+      }
+      if (host.nranks() > 1
+          && memory.source() instanceof VirtualMemory virtual
+          && !virtual.isExportable()) {
+        throw invalid(rank, "the driver gives no file descriptors for " + virtual.what());
       }
       if (!memory.device().device().equals(device.device())) {
         throw invalid(rank, "the memory is of " + memory.device() + ", the rank on " + device);

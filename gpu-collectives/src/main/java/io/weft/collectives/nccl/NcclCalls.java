@@ -40,7 +40,7 @@ final class NcclCalls {
     this.nranks = nranks;
   }
 
-  private static int type(DataType type) {
+  static int type(DataType type) {
     return switch (type) {
       case INT8 -> 0;
       case INT32 -> 2;
@@ -51,7 +51,7 @@ final class NcclCalls {
     };
   }
 
-  private static int op(ReduceOp op) {
+  static int op(ReduceOp op) {
     return switch (op) {
       case SUM -> 0;
       case PRODUCT -> 1;

@@ -17,12 +17,17 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class NcclComm {
   /**
-   * Size of ncclConfig_t in NCCL 2.14, which later versions accept: size, magic, version, blocking.
+   * Size of ncclConfig_t in NCCL 2.18, which later versions accept: size, magic, version, blocking,
+   * cgaClusterSize, minCTAs, maxCTAs, netName, splitShare.
    */
-  private static final int CONFIG_BYTES = 24;
+  static final int CONFIG_BYTES = 48;
 
-  private static final int CONFIG_MAGIC = 0xcafebeef;
-  private static final int CONFIG_VERSION = 21400;
+  static final int CONFIG_MAGIC = 0xcafebeef;
+  private static final int CONFIG_VERSION = 21800;
+
+  /** NCCL's own choice of a number. */
+  static final int UNDEFINED = Integer.MIN_VALUE;
+
   private static final int SYMMETRIC = 1;
   private static final int NOTHING_RUNS = 0;
   private static final int END_WHAT_RUNS = 1;
@@ -45,13 +50,13 @@ final class NcclComm {
     this.handle = place.getLong(0);
   }
 
-  /** Starts the creation; {@link #awaitReady} waits for its end. */
-  static NcclComm start(String name, byte[] id, int rank, int nranks) {
-    Memory config = new Memory(CONFIG_BYTES);
-    config.clear();
-    config.setLong(0, CONFIG_BYTES);
-    config.setInt(8, CONFIG_MAGIC);
-    config.setInt(12, CONFIG_VERSION);
+  /**
+   * Starts the creation; {@link #awaitReady} waits for its end.
+   *
+   * @param maxBlocks the most blocks of a kernel; 0 for NCCL's choice
+   */
+  static NcclComm start(String name, byte[] id, int rank, int nranks, int maxBlocks) {
+    Memory config = config(maxBlocks);
     Memory place = new Memory(Long.BYTES);
     place.clear();
     int result;
@@ -70,6 +75,20 @@ final class NcclComm {
       throw NcclLibrary.failure(result, place.getLong(0), "creating " + name);
     }
     return new NcclComm(name, place);
+  }
+
+  static Memory config(int maxBlocks) {
+    Memory config = new Memory(CONFIG_BYTES);
+    config.clear();
+    config.setLong(0, CONFIG_BYTES);
+    config.setInt(8, CONFIG_MAGIC);
+    config.setInt(12, CONFIG_VERSION);
+    config.setInt(16, 0);
+    config.setInt(20, UNDEFINED);
+    config.setInt(24, UNDEFINED);
+    config.setInt(28, maxBlocks == 0 ? UNDEFINED : maxBlocks);
+    config.setInt(40, UNDEFINED);
+    return config;
   }
 
   long handle() {

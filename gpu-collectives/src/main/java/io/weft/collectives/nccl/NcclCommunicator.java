@@ -64,11 +64,14 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   /**
-   * Connects to the other ranks in NCCL: first for collectives, then for pairs, as on all ranks.
+   * Connects to the other ranks in NCCL: first for collectives, unless it is for pairs only, then
+   * for pairs.
    */
   void connect(byte[] collectivesId, byte[] pairsId, Deadline deadline) {
-    sides.run(
-        collectives, "connecting", () -> collectives.engine().connect(collectivesId, deadline));
+    if (!nccl.pairsOnly()) {
+      sides.run(
+          collectives, "connecting", () -> collectives.engine().connect(collectivesId, deadline));
+    }
     sides.run(pairs, "connecting", () -> pairs.engine().connect(pairsId, deadline));
   }
 
@@ -100,6 +103,9 @@ final class NcclCommunicator extends OrderedCommunicator
    * #retire}.
    */
   Optional<String> whyNoShrinking() {
+    if (nccl.pairsOnly()) {
+      return Optional.of("it is for sends and receives only");
+    }
     if (!nccl.shrinks()) {
       return Optional.of("its options do not keep broken communicators");
     }
@@ -128,6 +134,28 @@ final class NcclCommunicator extends OrderedCommunicator
             failure -> {
               throw failure;
             });
+  }
+
+  @Override
+  public Communicator beside() {
+    if (!nccl.pairsOnly()) {
+      throw new UnsupportedOperationException("the collectives of " + this + " use it");
+    }
+    return host();
+  }
+
+  @Override
+  protected void checkOffered(Operation operation) {
+    if (nccl.pairsOnly() && operation.kind().isCollective()) {
+      requireCollectives(operation.signature().toString());
+    }
+  }
+
+  private void requireCollectives(String what) {
+    if (nccl.pairsOnly()) {
+      throw CollectiveException.invalid(
+          what + " on a communicator that is for sends and receives only");
+    }
   }
 
   /** The host's communicator with the same ranks. */
@@ -215,6 +243,7 @@ final class NcclCommunicator extends OrderedCommunicator
 
   @Override
   public Captured capture(List<List<Operation>> steps) {
+    requireCollectives("recording");
     AtomicReference<Captured> captured = new AtomicReference<>();
     runInTurn(
         "capturing " + steps.size() + " steps",
@@ -233,6 +262,7 @@ final class NcclCommunicator extends OrderedCommunicator
 
   @Override
   public Optional<DeviceCommunicator> split(int color, int key) {
+    requireCollectives("a split");
     if (color < NO_COLOR) {
       throw CollectiveException.invalid("color " + color + " is neither NO_COLOR nor 0 or more");
     }
@@ -245,16 +275,19 @@ final class NcclCommunicator extends OrderedCommunicator
 
   @Override
   public DeviceWindow register(CudaMemory memory) {
+    requireCollectives("registering a window");
     return new MemorySharing(this).register(memory);
   }
 
   @Override
   public SharedWindow share(CudaMemory memory) {
+    requireCollectives("sharing memory");
     return new MemorySharing(this).share(memory);
   }
 
   @Override
   public SharedWindow shareByMulticast(CudaMemory memory) {
+    requireCollectives("sharing memory");
     return new MemorySharing(this).shareByMulticast(memory);
   }
 

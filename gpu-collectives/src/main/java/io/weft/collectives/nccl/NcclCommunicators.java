@@ -100,7 +100,9 @@ public final class NcclCommunicators implements CommunicatorFactory {
 
   private void check(List<RankIdentity> ranks) {
     RankIdentity.check(ranks);
-    if (RankIdentity.shareGpus(ranks) && !libraries.environment().containsKey(CHANNELS)) {
+    if (RankIdentity.shareGpus(ranks)
+        && options.maxBlocks() == 0
+        && !libraries.environment().containsKey(CHANNELS)) {
       LOG.warn(
           "Ranks share a GPU and {} is not set: if their kernels do not fit on it at the same"
               + " time they wait for each other until the timeout; 16 or less leaves room",
@@ -112,13 +114,18 @@ public final class NcclCommunicators implements CommunicatorFactory {
     return RankIdentity.of(
         NcclLibrary.load(libraries).versionNumber(),
         options.device().description().uuid(),
+        options.pairsOnly(),
         libraries.environment());
   }
 
-  /** Two ids of NCCL, and the id of the host's communicator for pairs. */
-  private static byte[] newIds() {
+  /**
+   * Two ids of NCCL, and the id of the host's communicator for pairs. NCCL keeps a thread for each
+   * id until it is used, so one that is not used is empty.
+   */
+  private byte[] newIds() {
     byte[] host = UniqueId.create().encode().getBytes(StandardCharsets.US_ASCII);
-    byte[] ids = Arrays.copyOf(newId(), 2 * NcclUniqueId.BYTES + host.length);
+    byte[] first = options.pairsOnly() ? new byte[NcclUniqueId.BYTES] : newId();
+    byte[] ids = Arrays.copyOf(first, 2 * NcclUniqueId.BYTES + host.length);
     System.arraycopy(newId(), 0, ids, NcclUniqueId.BYTES, NcclUniqueId.BYTES);
     System.arraycopy(host, 0, ids, 2 * NcclUniqueId.BYTES, host.length);
     return ids;
@@ -176,9 +183,11 @@ public final class NcclCommunicators implements CommunicatorFactory {
    * @param gpu the rank's GPU
    * @param sharesGpu whether NCCL's environment lets several ranks use one GPU
    * @param forcesNvls whether it requires NVLink SHARP, which ranks that share a GPU cannot use
+   * @param pairsOnly whether the rank only sends and receives
    */
-  record RankIdentity(int version, UUID gpu, boolean sharesGpu, boolean forcesNvls) {
-    private static final int BYTES = 22;
+  record RankIdentity(
+      int version, UUID gpu, boolean sharesGpu, boolean forcesNvls, boolean pairsOnly) {
+    private static final int BYTES = 23;
 
     /**
      * The kernels of all ranks must run at the same time; otherwise they wait for each other
@@ -190,9 +199,10 @@ public final class NcclCommunicators implements CommunicatorFactory {
     private static final String NVLS = "NCCL_NVLS_ENABLE";
 
     /** The identity of this process, whose environment NCCL reads too. */
-    static RankIdentity of(int version, UUID gpu, Map<String, String> environment) {
+    static RankIdentity of(
+        int version, UUID gpu, boolean pairsOnly, Map<String, String> environment) {
       boolean shares = version >= NcclLibrary.SHARES_GPUS && "1".equals(environment.get(SWITCH));
-      return new RankIdentity(version, gpu, shares, "1".equals(environment.get(NVLS)));
+      return new RankIdentity(version, gpu, shares, "1".equals(environment.get(NVLS)), pairsOnly);
     }
 
     byte[] encode() {
@@ -202,13 +212,18 @@ public final class NcclCommunicators implements CommunicatorFactory {
           .putLong(gpu.getLeastSignificantBits())
           .put((byte) (sharesGpu ? 1 : 0))
           .put((byte) (forcesNvls ? 1 : 0))
+          .put((byte) (pairsOnly ? 1 : 0))
           .array();
     }
 
     static RankIdentity decode(byte[] bytes) {
       ByteBuffer in = ByteBuffer.wrap(bytes);
       return new RankIdentity(
-          in.getInt(), new UUID(in.getLong(), in.getLong()), in.get() != 0, in.get() != 0);
+          in.getInt(),
+          new UUID(in.getLong(), in.getLong()),
+          in.get() != 0,
+          in.get() != 0,
+          in.get() != 0);
     }
 
     /**
@@ -230,6 +245,9 @@ public final class NcclCommunicators implements CommunicatorFactory {
                   + " has "
                   + NcclLibrary.describe(ranks.get(rank).version())
                   + ": all ranks need the same");
+        }
+        if (ranks.get(rank).pairsOnly() != ranks.get(0).pairsOnly()) {
+          throw mismatch(0, rank, "only one of rank 0 and rank " + rank + " runs collectives");
         }
         checkGpu(ranks, rank);
       }

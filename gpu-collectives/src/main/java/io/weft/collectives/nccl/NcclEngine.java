@@ -49,6 +49,7 @@ final class NcclEngine {
   private final OperationAgreement agreement;
   private final NcclWaits waits;
   private final boolean shrinks;
+  private final int maxBlocks;
   private final CudaStream stream;
   private final EngineStaging staging;
   private final HostReductions detour;
@@ -80,6 +81,7 @@ final class NcclEngine {
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
     this.shrinks = options.shrinks();
+    this.maxBlocks = options.maxBlocks();
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.staging = new EngineStaging(stream, options.stagingBytes());
     this.peers = new PeerWindows(stream);
@@ -90,7 +92,7 @@ final class NcclEngine {
   /** Connects to the other ranks in NCCL. */
   void connect(byte[] id, Deadline deadline) {
     stream.device().use();
-    connect(NcclComm.start(name, id, rank, nranks), deadline);
+    connect(NcclComm.start(name, id, rank, nranks, maxBlocks), deadline);
   }
 
   /** Takes over a communicator whose creation has started. */

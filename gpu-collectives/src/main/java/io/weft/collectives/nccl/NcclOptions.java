@@ -11,20 +11,35 @@ import java.time.Duration;
  * @param linger how long a close waits for the other ranks to close before it aborts
  * @param shrinks whether NCCL's broken communicators are kept, with nothing running on them, so
  *     that {@link NcclCommunicators#shrink} can reuse them; else they are aborted at once
+ * @param pairsOnly whether ranks only send and receive; then there is one communicator of NCCL, not
+ *     two, and a {@link DeviceCommunicator#beside host communicator} for messages
+ * @param maxBlocks the most blocks of a kernel of NCCL, the same on all ranks; 0 for NCCL's choice.
+ *     NCCL_MAX_CTAS in the environment overrides it
  */
-public record NcclOptions(CudaDevice device, long stagingBytes, Duration linger, boolean shrinks) {
+public record NcclOptions(
+    CudaDevice device,
+    long stagingBytes,
+    Duration linger,
+    boolean shrinks,
+    boolean pairsOnly,
+    int maxBlocks) {
   private static final long STAGING_BYTES = 2L << 30;
 
   /** Options with 2 GiB for staging, a linger time of 2 s, and no shrinking. */
   public static NcclOptions on(CudaDevice device) {
-    return new NcclOptions(device, STAGING_BYTES, Duration.ofSeconds(2), false);
+    return new NcclOptions(device, STAGING_BYTES, Duration.ofSeconds(2), false, false, 0);
   }
 
   public NcclOptions withLinger(Duration other) {
-    return new NcclOptions(device, stagingBytes, other, shrinks);
+    return new NcclOptions(device, stagingBytes, other, shrinks, pairsOnly, maxBlocks);
   }
 
   public NcclOptions withShrinking() {
-    return new NcclOptions(device, stagingBytes, linger, true);
+    return new NcclOptions(device, stagingBytes, linger, true, pairsOnly, maxBlocks);
+  }
+
+  /** Options for sends and receives only, with a limit of blocks. */
+  public NcclOptions forPairs(int blocks) {
+    return new NcclOptions(device, stagingBytes, linger, shrinks, true, blocks);
   }
 }

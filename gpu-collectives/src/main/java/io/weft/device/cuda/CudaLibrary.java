@@ -11,6 +11,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The CUDA driver of this process. The first caller loads it, and it stays loaded. Thread-safe. */
 public final class CudaLibrary {
@@ -20,6 +23,7 @@ public final class CudaLibrary {
   static final int SUCCESS = 0;
   static final int NOT_READY = 600;
   private static final int NO_DEVICE = 100;
+  private static final Logger LOG = LoggerFactory.getLogger(CudaLibrary.class);
   private static final int NAME_BYTES = 256;
 
   private static CudaLibrary loaded;
@@ -43,22 +47,45 @@ public final class CudaLibrary {
   public record GpuDescription(int ordinal, UUID uuid, String name, long memoryBytes) {}
 
   /**
-   * Loads the driver's library and starts the driver.
+   * Loads the driver's library and starts the driver. If a library does not work, the next one is
+   * tried, because a library path may contain one that does not belong to the kernel's driver.
    *
    * @throws UnavailableLibraryException with the reason: no library, no JNA, an old driver, no GPU
    */
   public static synchronized CudaLibrary load(ProbeOptions options) {
     if (loaded == null) {
-      LibraryLocation location = LibraryLocation.ofCuda(options);
-      Path path =
-          location.path().orElseThrow(() -> new UnavailableLibraryException(location.missing()));
-      NativeBinding.bind(path, CudaFunctions.class);
-      NativeBinding.bind(path, CudaGraphFunctions.class);
-      NativeBinding.bind(path, CudaPeerFunctions.class);
-      MulticastSupport.bind(path);
-      loaded = start(path);
+      loaded = firstThatWorks(options);
     }
     return loaded;
+  }
+
+  private static CudaLibrary firstThatWorks(ProbeOptions options) {
+    List<RuntimeException> failures = new ArrayList<>();
+    for (Path path : LibraryLocation.allOfCuda(options)) {
+      try {
+        CudaLibrary library = loadAndStart(path);
+        failures.forEach(
+            failure -> LOG.warn("{} is used, because {}", library, failure.getMessage()));
+        return library;
+      } catch (UnavailableLibraryException | CudaException e) {
+        failures.add(e);
+      }
+    }
+    if (failures.isEmpty()) {
+      throw new UnavailableLibraryException(LibraryLocation.ofCuda(options).missing());
+    }
+    throw new UnavailableLibraryException(
+        failures.stream().map(Throwable::getMessage).collect(Collectors.joining("; ")),
+        failures.get(0));
+  }
+
+  private static CudaLibrary loadAndStart(Path path) {
+    NativeBinding.bind(path, CudaFunctions.class);
+    NativeBinding.bind(path, CudaGraphFunctions.class);
+    NativeBinding.bind(path, CudaPeerFunctions.class);
+    MulticastSupport.bind(path);
+    CudaModule.bindLoading(path);
+    return start(path);
   }
 
   static CudaLibrary start(Path path) {
@@ -82,7 +109,7 @@ public final class CudaLibrary {
               + " shows no GPU to this process; CUDA_VISIBLE_DEVICES"
               + " may hide them");
     }
-    check(result, "cuInit");
+    check(result, "cuInit of " + path);
     return new CudaLibrary(path, version[0]);
   }
 
@@ -149,6 +176,15 @@ public final class CudaLibrary {
     int[] device = new int[1];
     check(CudaFunctions.cuDeviceGet(device, ordinal), "cuDeviceGet(" + ordinal + ")");
     return device[0];
+  }
+
+  /** The value of an attribute of the device of this handle. */
+  static int attribute(int handle, int attribute) {
+    int[] value = new int[1];
+    check(
+        CudaPeerFunctions.cuDeviceGetAttribute(value, attribute, handle),
+        "cuDeviceGetAttribute of cuda:" + handle);
+    return value[0];
   }
 
   /**

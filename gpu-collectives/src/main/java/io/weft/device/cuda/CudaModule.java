@@ -2,10 +2,13 @@ package io.weft.device.cuda;
 
 import com.sun.jna.Native;
 import io.weft.device.Event;
+import io.weft.device.NativeBinding;
+import io.weft.device.UnavailableLibraryException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -16,6 +19,9 @@ import java.util.regex.Pattern;
  * The kernels of one source on one device. The jar contains them as PTX, which the driver compiles
  * for the device when the module is loaded. This takes some ten milliseconds, or less if the driver
  * has a cached result, so load modules while an exchange is prepared. Thread-safe.
+ *
+ * <p>A driver may load a kernel at its first launch only, and waits for all work of the context
+ * then. Work that waits for another GPU might never end. So {@link #kernel} loads it at once.
  */
 public final class CudaModule implements AutoCloseable {
   private static final int ERROR_LOG = 5;
@@ -25,6 +31,8 @@ public final class CudaModule implements AutoCloseable {
   private static final Pattern VERSION =
       Pattern.compile("^\\.version\\s+(\\S+)", Pattern.MULTILINE);
   private static final Pattern TARGET = Pattern.compile("^\\.target\\s+(\\S+)", Pattern.MULTILINE);
+
+  private static volatile boolean hasLoading;
 
   private final CudaDevice device;
   private final String name;
@@ -39,6 +47,16 @@ public final class CudaModule implements AutoCloseable {
     this.device = device;
     this.name = name;
     this.handle = handle;
+  }
+
+  /** Binds the function that loads kernels. Drivers before it load them when they are looked up. */
+  static void bindLoading(Path library) {
+    try {
+      NativeBinding.bind(library, CudaLoadFunctions.class);
+      hasLoading = true;
+    } catch (UnavailableLibraryException e) {
+      hasLoading = false;
+    }
   }
 
   /**
@@ -95,7 +113,7 @@ public final class CudaModule implements AutoCloseable {
   }
 
   /**
-   * Returns a kernel of this module, whose one argument is a struct.
+   * Loads a kernel of this module, whose one argument is a struct.
    *
    * @param kernel its name
    * @param argumentBytes the size of the struct
@@ -109,11 +127,14 @@ public final class CudaModule implements AutoCloseable {
         () -> {
           device.use();
           result[0] = CudaFunctions.cuModuleGetFunction(function, handle, text);
+          if (result[0] == CudaLibrary.SUCCESS && hasLoading) {
+            result[0] = CudaLoadFunctions.cuFuncLoad(function[0]);
+          }
         });
     if (result[0] == NOT_FOUND) {
       throw new IllegalArgumentException("the kernels " + name + " have no " + kernel);
     }
-    CudaLibrary.check(result[0], "looking for " + kernel + " in the kernels " + name);
+    CudaLibrary.check(result[0], "loading " + kernel + " of the kernels " + name);
     return new CudaKernel(this, kernel, function[0], argumentBytes);
   }
 

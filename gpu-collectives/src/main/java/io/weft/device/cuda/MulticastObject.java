@@ -97,7 +97,7 @@ public final class MulticastObject implements AutoCloseable {
   }
 
   /** The struct CUmulticastObjectProp: devices, size, handle types, no flags. */
-  private static byte[] properties(int devices, long bytes) {
+  static byte[] properties(int devices, long bytes) {
     return ByteBuffer.allocate(PROPERTY_BYTES)
         .order(ByteOrder.nativeOrder())
         .putInt(devices)

@@ -8,7 +8,9 @@ import java.util.Optional;
 /** Checks whether multicast can be used. Thread-safe. */
 public final class MulticastSupport {
   private static final int MULTICAST = 132;
-  private static final int DESCRIPTORS = 103;
+  /** Whether the driver gives file descriptors for memory. */
+  static final int DESCRIPTORS = 103;
+
   private static final int COMPUTE_CAPABILITY = 75;
 
   /**
@@ -33,7 +35,7 @@ public final class MulticastSupport {
 
   /** Whether the driver offers multicast on the device of this handle. */
   static boolean isOffered(int handle) {
-    return attribute(handle, MULTICAST) != 0;
+    return CudaLibrary.attribute(handle, MULTICAST) != 0;
   }
 
   /** The reason why a GPU cannot write by multicast; empty if it can. */
@@ -48,10 +50,10 @@ public final class MulticastSupport {
               + device
               + ": the GPU is not connected by an NVSwitch with multicast, or that is not set up");
     }
-    if (attribute(handle, DESCRIPTORS) == 0) {
+    if (CudaLibrary.attribute(handle, DESCRIPTORS) == 0) {
       return Optional.of("the driver gives no file descriptors for memory of " + device);
     }
-    int capability = attribute(handle, COMPUTE_CAPABILITY);
+    int capability = CudaLibrary.attribute(handle, COMPUTE_CAPABILITY);
     return capability >= OLDEST_GPU
         ? Optional.empty()
         : Optional.of(
@@ -69,13 +71,5 @@ public final class MulticastSupport {
             reason -> {
               throw new IllegalArgumentException(reason);
             });
-  }
-
-  private static int attribute(int handle, int attribute) {
-    int[] value = new int[1];
-    CudaLibrary.check(
-        CudaPeerFunctions.cuDeviceGetAttribute(value, attribute, handle),
-        "cuDeviceGetAttribute of cuda:" + handle);
-    return value[0];
   }
 }

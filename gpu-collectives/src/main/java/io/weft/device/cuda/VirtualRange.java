@@ -56,7 +56,7 @@ final class VirtualRange {
   }
 
   /** The struct CUmemAccessDesc: location and flags. */
-  private static byte[] access(CudaDevice device) {
+  static byte[] access(CudaDevice device) {
     return ByteBuffer.allocate(ACCESS_BYTES)
         .order(ByteOrder.nativeOrder())
         .putInt(ON_DEVICE)

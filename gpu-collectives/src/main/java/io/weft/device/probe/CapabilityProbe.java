@@ -102,7 +102,7 @@ public final class CapabilityProbe {
     Finding driver() throws IOException {
       Path version = options.at(VERSION);
       if (!Files.isReadable(version)) {
-        return Finding.no(VERSION + " does not exist: the NVIDIA kernel module is not loaded");
+        return Finding.no(VERSION + " does not exist: " + withoutVersion());
       }
       Matcher matcher = DRIVER.matcher(Files.readString(version));
       boolean matched = matcher.find();
@@ -114,6 +114,14 @@ public final class CapabilityProbe {
       return matched && !Versions.isAtLeast(number, OLDEST)
           ? Finding.no("driver " + number + " is older than " + OLDEST + ", the first for CUDA 12")
           : Finding.yes("driver " + number + ", " + library.path().get());
+    }
+
+    /** WSL and gVisor hide the file of a kernel module that works. */
+    private String withoutVersion() {
+      return LibraryLocation.ofCuda(options)
+          .path()
+          .map(library -> "the kernel module is not loaded or hidden, only " + library + " knows")
+          .orElse("the NVIDIA kernel module is not loaded");
     }
 
     Finding devices() throws IOException {

@@ -1,10 +1,14 @@
 package io.weft.device.probe;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The place of a library on the machine. Immutable.
@@ -16,9 +20,17 @@ public record LibraryLocation(Optional<Path> path, String missing) {
   private static final String CUDA = "libcuda.so.1";
   private static final String NCCL = "libnccl.so.2";
 
-  /** The library of the NVIDIA driver. */
+  /** The library of the NVIDIA driver: the first one that is found. */
   public static LibraryLocation ofCuda(ProbeOptions options) {
     return in(new LibraryFolders(options), CUDA);
+  }
+
+  /**
+   * All libraries of the NVIDIA driver, in the order in which to try them, each file once. A folder
+   * may contain a library of another driver than the kernel's.
+   */
+  public static List<Path> allOfCuda(ProbeOptions options) {
+    return new LibraryFolders(options).findAll(CUDA);
   }
 
   /** NCCL: the configured file, else the first one that is found. */
@@ -45,20 +57,21 @@ public record LibraryLocation(Optional<Path> path, String missing) {
 
   /**
    * The folders that are searched for shared libraries. The loader's path is first, then the usual
-   * folders and, for libraries of pip, Python's packages.
+   * folders and, for libraries of pip, Python's packages. On WSL, only the driver of its own folder
+   * works. The compat folder is last: its driver runs only beside an older one in the kernel.
    */
   static final class LibraryFolders {
     private static final List<String> USUAL =
         List.of(
             "/usr/local/cuda/lib64",
-            "/usr/local/cuda/compat",
+            "/usr/lib/wsl/lib",
             "/usr/lib/x86_64-linux-gnu",
             "/usr/lib/aarch64-linux-gnu",
             "/usr/lib64",
             "/usr/lib",
             "/usr/local/lib",
             "/usr/local/nvidia/lib64",
-            "/usr/lib/wsl/lib");
+            "/usr/local/cuda/compat");
 
     /** The folder of NCCL within Python's packages, used by NVIDIA's package. */
     private static final String IN_PACKAGES = "nvidia/nccl/lib";
@@ -111,10 +124,26 @@ public record LibraryLocation(Optional<Path> path, String missing) {
     }
 
     Optional<Path> find(String library) {
-      return folders.stream()
-          .map(folder -> folder.resolve(library))
-          .filter(Files::isReadable)
-          .findFirst();
+      return files(library).findFirst();
+    }
+
+    /** All files of this name; of several links to one file only the first. */
+    List<Path> findAll(String library) {
+      Map<Path, Path> byFile = new LinkedHashMap<>();
+      files(library).forEach(path -> byFile.putIfAbsent(real(path), path));
+      return List.copyOf(byFile.values());
+    }
+
+    private Stream<Path> files(String library) {
+      return folders.stream().map(folder -> folder.resolve(library)).filter(Files::isReadable);
+    }
+
+    private static Path real(Path path) {
+      try {
+        return path.toRealPath();
+      } catch (IOException e) {
+        return path;
+      }
     }
 
     /** A text for messages. */

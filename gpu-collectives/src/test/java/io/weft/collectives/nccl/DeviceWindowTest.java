@@ -177,6 +177,21 @@ class DeviceWindowTest {
   }
 
   @Test
+  void memoryThatTheDriverCannotExportIsRefusedOnAllRanks() {
+    DoubleLibraries.cudaControls().cudaDoubleDescriptors(0);
+    try (RankGang gang = gang(2)) {
+      assertThat(failures(gang, VirtualMemory.of(GpuDoubles.device(0))))
+          .allSatisfy(
+              failure ->
+                  assertThat(failure)
+                      .hasMessageContaining("the driver gives no file descriptors for virtual"));
+      gang.run(Communicator::barrier);
+    } finally {
+      DoubleLibraries.cudaControls().cudaDoubleDescriptors(1);
+    }
+  }
+
+  @Test
   void differentSizesAreRefusedOnAllRanks() {
     try (RankGang gang = gang(2)) {
       assertThat(failures(gang, new NcclMemory(DoubleLibraries.options())))

@@ -57,7 +57,7 @@ class NcclDoubleTest {
   private static NcclComm start() {
     byte[] id = new byte[NcclUniqueId.BYTES];
     assertThat(NcclFunctions.ncclGetUniqueId(id)).isZero();
-    return NcclComm.start("test", id, 0, 1);
+    return NcclComm.start("test", id, 0, 1, 0);
   }
 
   private static void awaitReady(NcclComm comm) {

@@ -3,12 +3,16 @@ package io.weft.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.jna.Pointer;
 import io.weft.device.DoubleLibraries;
+import io.weft.device.UsesDoubles;
 import io.weft.testgpus.TestMachine;
 import io.weft.testgpus.UsesGpu;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A pool of memory that is reserved, created and mapped; the double checks the steps. */
 @UsesGpu
@@ -63,6 +67,22 @@ class VirtualMemoryTest {
         CudaMemoryPool pool = CudaMemoryPool.open(other, VirtualMemory.of(device), 4 * GRANULE)) {
       assertThatThrownBy(() -> pool.take(1)).hasMessageContaining("in a pool of " + other.device());
       assertThat(pool.reservedBytes()).isZero();
+    }
+  }
+
+  /** NCCL exports windows by these handles. */
+  @ParameterizedTest
+  @CsvSource({"0, 0, 1", "1, 1, 9", "1, 0, 1"})
+  @UsesDoubles
+  void memoryHasTheHandleTypesThatTheDriverPermits(int offered, int permitted, int types) {
+    DoubleLibraries.cudaControls().cudaDoubleFabric(offered, permitted);
+    try (CudaMemoryPool pool = pool(GRANULE);
+        CudaMemory memory = pool.take(1)) {
+      assertThat(
+              DoubleLibraries.cudaControls().cudaDoubleHandleTypes(new Pointer(memory.address())))
+          .isEqualTo(types);
+    } finally {
+      DoubleLibraries.cudaControls().cudaDoubleFabric(0, 0);
     }
   }
 

@@ -103,6 +103,14 @@ class CapabilityProbeTest {
   }
 
   @Test
+  void libraryWithoutFilesOfTheKernelModuleIsNamed() throws IOException {
+    write("/usr/lib/wsl/lib/libcuda.so.1", "");
+    assertThat(probe().has(Capability.CUDA_DRIVER)).isFalse();
+    assertThat(probe().reason(Capability.CUDA_DRIVER))
+        .contains("hidden, only " + root.resolve("usr/lib/wsl/lib/libcuda.so.1") + " knows");
+  }
+
+  @Test
   void driverWithoutItsLibraryIsNone() throws IOException {
     write("/proc/driver/nvidia/version", DRIVER);
     assertThat(probe().has(Capability.CUDA_DRIVER)).isFalse();

@@ -8,6 +8,7 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaLibrary.GpuDescription;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.Capability;
+import io.weft.device.probe.LibraryLocation;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.shuffle.peer.GpuEnd;
 import java.time.Duration;
@@ -18,9 +19,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Finds the GPU of this executor and its NCCL. The driver is loaded only if the capabilities
- * include a GPU and JNA, and NCCL only if they include NCCL. No context is created, so the search
- * takes no GPU memory.
+ * Finds the GPU of this executor and its NCCL. The driver is loaded only if its library and JNA are
+ * there, and NCCL only if the capabilities include it. Files alone prove nothing: WSL and gVisor
+ * have none in /proc. No context is created, so the search takes no GPU memory.
  */
 public final class GpuSearch {
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -32,16 +33,23 @@ public final class GpuSearch {
    *
    * @param machine the capabilities of this machine
    * @param libraries where the driver and NCCL are
-   * @param wanted the GPU's number in this process or its uuid; empty for the first GPU
+   * @param wanted the GPU's number in this process, or the uuid of the GPU or of its MIG slice;
+   *     empty for the first GPU
    * @return the GPU, or the reason why there is none
    */
   public static GpuEnd find(Capabilities machine, ProbeOptions libraries, String wanted) {
-    for (Capability needed : List.of(Capability.CUDA_DEVICES, Capability.JNA)) {
-      if (!machine.has(needed)) {
-        return GpuEnd.without(needed + ": " + machine.reason(needed));
-      }
+    if (!machine.has(Capability.JNA)) {
+      return GpuEnd.without(Capability.JNA + ": " + machine.reason(Capability.JNA));
     }
-    return ask(() -> search(machine, libraries, wanted), TIMEOUT);
+    boolean isKnown = machine.has(Capability.CUDA_DEVICES);
+    String unknown = Capability.CUDA_DEVICES + ": " + machine.reason(Capability.CUDA_DEVICES);
+    if (!isKnown && LibraryLocation.ofCuda(libraries).path().isEmpty()) {
+      return GpuEnd.without(unknown);
+    }
+    GpuEnd found = ask(() -> search(machine, libraries, wanted), TIMEOUT);
+    return isKnown || found.isThere()
+        ? found
+        : GpuEnd.without(unknown + "; " + found.obstacle());
   }
 
   /** A request to native libraries, which may hang. */
@@ -99,6 +107,6 @@ public final class GpuSearch {
 
   private static boolean isMeant(GpuDescription gpu, String wanted) {
     return wanted.equals(Integer.toString(gpu.ordinal()))
-        || wanted.replaceFirst("^GPU-", "").equalsIgnoreCase(gpu.uuid().toString());
+        || wanted.replaceFirst("^(GPU|MIG)-", "").equalsIgnoreCase(gpu.uuid().toString());
   }
 }

@@ -57,6 +57,12 @@ public final class TransferGpu implements AutoCloseable {
   /** How long a closing communicator waits for the other end, which closes at the same time. */
   private static final Duration LINGER = Duration.ofMillis(500);
 
+  /**
+   * The most blocks of a transfer's kernel, which waits for the other end on the GPU. A GPU has
+   * about 130 places for blocks, so several transfers can wait without taking all of them.
+   */
+  private static final int MAX_BLOCKS = 16;
+
   private static final long PINNED_BYTES = 1L << 30;
 
   /** The timeout for a driver that does not answer. */
@@ -115,7 +121,7 @@ public final class TransferGpu implements AutoCloseable {
         () ->
             new NcclCommunicators(
                 options.libraries(),
-                NcclOptions.on(opening.get().device()).withLinger(LINGER),
+                NcclOptions.on(opening.get().device()).withLinger(LINGER).forPairs(MAX_BLOCKS),
                 options.besideNccl());
     GpuEndpoint own = new GpuEndpoint(options.life(), options.end());
     return new GpuResources(
@@ -173,27 +179,32 @@ public final class TransferGpu implements AutoCloseable {
     opening.close();
   }
 
-  /** A wire between two GPUs by NCCL. The GPU of each end can wait for sources itself. */
+  /**
+   * A wire between two GPUs by NCCL. The GPU of each end can wait for sources itself. Manifests
+   * travel over the hosts, because a message from GPU to GPU takes several launches and copies.
+   */
   static final class NcclWire implements TransferWire {
     private final DeviceCommunicator communicator;
     private final boolean followsDevices;
     private final CommunicatorWire wire;
+    private final CommunicatorWire hosts;
 
     /**
      * Creates the wire of a communicator.
      *
-     * @param communicator with two ranks; the caller closes it
+     * @param communicator of pairs, with two ranks; the caller closes it
      * @param followsDevices whether sends of this end may wait for their sources on the GPU
      */
     NcclWire(DeviceCommunicator communicator, boolean followsDevices) {
       this.communicator = communicator;
       this.followsDevices = followsDevices;
       this.wire = new CommunicatorWire(communicator);
+      this.hosts = new CommunicatorWire(communicator.beside());
     }
 
     @Override
     public List<ManifestEntry> exchange(Manifest mine) {
-      return wire.exchange(mine);
+      return hosts.exchange(mine);
     }
 
     @Override
@@ -214,7 +225,7 @@ public final class TransferGpu implements AutoCloseable {
 
     @Override
     public Optional<RuntimeException> failure() {
-      return wire.failure();
+      return wire.failure().or(hosts::failure);
     }
 
     @Override

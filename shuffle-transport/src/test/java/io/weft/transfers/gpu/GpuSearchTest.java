@@ -9,9 +9,12 @@ import io.weft.device.probe.Finding;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.shuffle.peer.GpuEnd;
 import io.weft.transfers.TestGpus;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The GPU that an executor announces, or the reason why there is none. */
 class GpuSearchTest {
@@ -39,8 +42,10 @@ class GpuSearchTest {
     TestGpus.assumeDoubles();
     GpuEnd byNumber = GpuSearch.find(machine(true), TestGpus.options(), "3");
     assertThat(byNumber.ordinal()).isEqualTo(3);
-    String uuid = "GPU-" + byNumber.uuid();
-    assertThat(GpuSearch.find(machine(true), TestGpus.options(), uuid)).isEqualTo(byNumber);
+    for (String kind : new String[] {"GPU-", "MIG-", ""}) {
+      String uuid = kind + byNumber.uuid();
+      assertThat(GpuSearch.find(machine(true), TestGpus.options(), uuid)).isEqualTo(byNumber);
+    }
     assertThat(GpuSearch.find(machine(true), TestGpus.options(), "99").obstacle())
         .startsWith("the executor was given GPU 99, but its process sees 8: ");
   }
@@ -54,10 +59,21 @@ class GpuSearchTest {
   }
 
   @Test
-  void withoutAGpuCapabilityNoLibraryIsLoaded() {
+  void theDriverIsAskedWhereFilesShowNoGpu() {
+    TestGpus.assumeDoubles();
+    Capabilities silent =
+        machine(true).with(Capability.CUDA_DEVICES, new Finding(false, "none of a test"));
+    assertThat(GpuSearch.find(silent, TestGpus.options(), "").ordinal()).isZero();
+    assertThat(GpuSearch.find(silent, TestGpus.options(), "99").obstacle())
+        .startsWith("cuda devices: none of a test; the executor was given GPU 99");
+  }
+
+  @Test
+  void withoutAGpuAndADriverNoLibraryIsLoaded(@TempDir Path empty) {
     Capabilities without =
         machine(true).with(Capability.CUDA_DEVICES, new Finding(false, "none of a test"));
-    assertThat(GpuSearch.find(without, ProbeOptions.defaults(), "").obstacle())
+    ProbeOptions nothing = ProbeOptions.defaults().withRoot(empty).withEnvironment(Map.of());
+    assertThat(GpuSearch.find(without, nothing, "").obstacle())
         .isEqualTo("cuda devices: none of a test");
     Capabilities withoutJna = machine(true).with(Capability.JNA, new Finding(false, "no jar"));
     assertThat(GpuSearch.find(withoutJna, ProbeOptions.defaults(), "").obstacle())

@@ -12,6 +12,7 @@ import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.local.LocalCommunicator;
+import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.device.UnavailableLibraryException;
 import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.peer.PathRules;
@@ -20,8 +21,12 @@ import io.weft.shuffle.peer.TransportMode;
 import io.weft.transfers.DeviceTransfers.GpuResources;
 import io.weft.transfers.ReceiveMemory.BufferStatistics;
 import io.weft.transfers.TestGpus;
+import io.weft.transfers.Manifest;
+import io.weft.transfers.Manifest.ManifestEntry;
 import io.weft.transfers.TransferBuffer;
+import io.weft.transfers.TransferWire;
 import io.weft.transfers.gpu.TransferGpu.HostPathCommunicator;
+import io.weft.transfers.gpu.TransferGpu.NcclWire;
 import io.weft.transfers.gpu.TransferGpuState.GpuOpener;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -94,6 +99,36 @@ class TransferGpuTest {
             });
     assertThat(pair)
         .allSatisfy(each -> assertThat(each.getClass().getSimpleName()).startsWith("Nccl"));
+    pair.forEach(Communicator::close);
+  }
+
+  /** One communicator of NCCL at each end, whose kernels leave places for other transfers. */
+  @Test
+  void aPairTakesLittleOfNcclAndOfTheGpus() throws Exception {
+    List<Communicator> pair = pair(TransportMode.AUTO, LocalCommunicator::create);
+    assertThat(TestGpus.live()).contains("nccl communicators: 2\n");
+    assertThat(TestGpus.ncclControls().ncclDoubleMaxBlocks()).isEqualTo(16);
+    assertThatThrownBy(() -> pair.get(0).barrier())
+        .hasMessageContaining("is for sends and receives only");
+    assertThat(pair.get(0).failure()).isEmpty();
+    pair.forEach(Communicator::close);
+  }
+
+  /** A manifest needs no work of the GPUs. */
+  @Test
+  void manifestsTravelOverTheHosts() throws Exception {
+    List<Communicator> pair = pair(TransportMode.AUTO, LocalCommunicator::create);
+    int unused = TestGpus.ncclControls().ncclDoubleLaunches();
+    List<CompletableFuture<List<ManifestEntry>>> offers = new ArrayList<>();
+    for (Communicator end : pair) {
+      TransferWire wire = new NcclWire((DeviceCommunicator) end, true);
+      Manifest mine = new Manifest();
+      offers.add(CompletableFuture.supplyAsync(() -> wire.exchange(mine)));
+    }
+    for (CompletableFuture<List<ManifestEntry>> each : offers) {
+      assertThat(each.get(60, TimeUnit.SECONDS)).isEmpty();
+    }
+    assertThat(TestGpus.ncclControls().ncclDoubleLaunches()).isZero();
     pair.forEach(Communicator::close);
   }
 
