@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.HeldTask;
 import io.weft.tests.support.KillAtTask;
+import io.weft.tests.support.MapOutputs;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
@@ -73,7 +74,7 @@ abstract class AdoptionContract {
     for (int death = 1; death <= 2; death++) {
       ExecutorProcess victim = cluster.executors().get(0);
       victim.kill();
-      cluster.awaitLogged("map outputs of executor " + victim.id() + ", which died, with");
+      MapOutputs.awaitElsewhere(victim, MAP_TASKS);
       try (TaskLog log = TaskLog.open(cluster.context())) {
         Rows.assertSame("after death " + death, expected, sorted(rows));
         assertThat(log.mapTasks()).as("map tasks after death " + death).isZero();
