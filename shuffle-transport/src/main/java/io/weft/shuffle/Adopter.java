@@ -140,20 +140,21 @@ final class Adopter implements AutoCloseable {
   }
 
   private void drop(Adopted adopted, Set<BlockKey> needed) {
-    Set<BlockKey> unneeded = new HashSet<>(adopted.fresh());
+    Set<BlockKey> unneeded = new HashSet<>(adopted.fresh().keySet());
     unneeded.removeAll(needed);
     unneeded.forEach(catalog::removeMapOutput);
   }
 
   private void report(DeadFolder dead, Adopted adopted, Set<BlockKey> needed, long nanos) {
+    long bytes = needed.stream().mapToLong(key -> adopted.fresh().getOrDefault(key, 0L)).sum();
     counters.add(OUTPUTS_ADOPTED_IN_PLACE, needed.size());
-    counters.add(BYTES_ADOPTED_IN_PLACE, needed.isEmpty() ? 0 : adopted.bytes());
+    counters.add(BYTES_ADOPTED_IN_PLACE, bytes);
     LOG.info(
         "Adopted {} of {} map outputs of executor {}, which died, with {} of memory in {} ms",
         needed.size(),
         adopted.all().size() + adopted.refusals().size(),
         dead.executorId(),
-        Bytes.text(needed.isEmpty() ? 0 : adopted.bytes()),
+        Bytes.text(bytes),
         TimeUnit.NANOSECONDS.toMillis(nanos));
     if (!adopted.refusals().isEmpty()) {
       LOG.warn(

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -47,16 +48,14 @@ public final class FolderAdoption {
   /**
    * The outputs of a dead executor that this one now has.
    *
-   * @param fresh adopted now
+   * @param fresh adopted now, and the bytes of memory of each
    * @param known that it had before
-   * @param bytes of the fresh ones
    * @param refusals why others were left out; one sentence each
    */
-  public record Adopted(
-      List<BlockKey> fresh, List<BlockKey> known, long bytes, List<String> refusals) {
+  public record Adopted(Map<BlockKey, Long> fresh, List<BlockKey> known, List<String> refusals) {
     /** All outputs that this executor has. */
     public List<BlockKey> all() {
-      List<BlockKey> all = new ArrayList<>(fresh);
+      List<BlockKey> all = new ArrayList<>(fresh.keySet());
       all.addAll(known);
       return all;
     }
@@ -86,18 +85,15 @@ public final class FolderAdoption {
 
   /** Adopts all outputs that can be. The folder stays as it is. */
   public Adopted adopt(DeadFolder dead) {
-    Adopted adopted = new Adopted(new ArrayList<>(), new ArrayList<>(), 0, new ArrayList<>());
+    Adopted adopted = new Adopted(new HashMap<>(), new ArrayList<>(), new ArrayList<>());
     List<Candidate> candidates = read(dead, adopted);
-    long bytes = 0;
     try {
       segments(candidates).forEach((segment, chunks) -> map(dead.path(), segment, chunks));
-      for (Candidate candidate : candidates) {
-        bytes += publish(candidate, adopted);
-      }
+      candidates.forEach(candidate -> publish(candidate, adopted));
     } finally {
       candidates.forEach(this::free);
     }
-    return new Adopted(adopted.fresh(), adopted.known(), bytes, adopted.refusals());
+    return adopted;
   }
 
   private List<Candidate> read(DeadFolder dead, Adopted adopted) {
@@ -149,14 +145,14 @@ public final class FolderAdoption {
     }
   }
 
-  /** Publishes a candidate, unless it is refused. Returns the bytes of its memory, or 0. */
-  private long publish(Candidate candidate, Adopted adopted) {
+  /** Publishes a candidate, unless it is refused. */
+  private void publish(Candidate candidate, Adopted adopted) {
     MapOutput index = candidate.index;
     try {
       Optional<String> refusal = refusal(candidate);
       if (refusal.isPresent()) {
         adopted.refusals().add(index.key() + ": " + refusal.get());
-        return 0;
+        return;
       }
       int[] segments = new int[index.chunks()];
       long bytes = 0;
@@ -166,14 +162,13 @@ public final class FolderAdoption {
       }
       if (catalog.adopt(index.inSegments(segments), candidate.extents.clone())) {
         Arrays.fill(candidate.extents, null);
-        adopted.fresh().add(index.key());
-        return bytes;
+        adopted.fresh().put(index.key(), bytes);
+        return;
       }
       adopted.refusals().add(index.key() + ": its shuffle was removed");
     } catch (IOException e) {
       adopted.refusals().add(index.key() + ": " + e.getMessage());
     }
-    return 0;
   }
 
   private Optional<String> refusal(Candidate candidate) throws ChecksumException {

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.List;
 import org.apache.spark.api.java.JavaRDD;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,7 +37,7 @@ class PausedExecutorTest {
   static final WeftCluster CLUSTER =
       new WeftCluster(WORKSPACE)
           .set("spark.weft.fetch.timeout", "20s")
-          .set("spark.executor.heartbeatInterval", "500ms")
+          .set("spark.executor.heartbeatInterval", "1s")
           .set("spark.network.timeout", "8s")
           .set("spark.network.timeoutInterval", "1s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
@@ -62,6 +63,10 @@ class PausedExecutorTest {
     Rows.assertSame("when it continues", expected, sorted(rows));
     paused.awaitEnd(Duration.ofSeconds(60));
     Rows.assertSame("after its end", expected, sorted(rows));
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
     CLUSTER.awaitExecutors();
     CLUSTER.awaitNothingUsed();
   }
