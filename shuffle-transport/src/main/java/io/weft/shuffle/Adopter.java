@@ -108,6 +108,7 @@ final class Adopter implements AutoCloseable {
         try (DeadFolder seized = dead.get()) {
           adopt(seized);
         }
+        DeadFolder.remove(sibling);
       } catch (NoSuchFileException e) {
         LOG.debug("{} was removed", sibling);
       }

@@ -85,6 +85,11 @@ public final class DeadFolder implements AutoCloseable {
     Files.deleteIfExists(path.resolve(FolderNames.ADOPTABLE));
   }
 
+  /** Removes the folder, unless it is not settled or a living reader has a lease in it. */
+  public static void remove(Path folder) {
+    FolderSweep.executor(folder);
+  }
+
   /** Gives up the lock. */
   @Override
   public void close() throws IOException {
