@@ -56,6 +56,12 @@ final class Adopter implements AutoCloseable {
   /** The other executors' folders, from the one after this executor's; only the thread uses it. */
   private List<Path> siblings = List.of();
 
+  /** Folders of dead executors that this one has tried to adopt. */
+  private final Set<Path> handled = new HashSet<>();
+
+  /** Whether the last poll failed, so that only the first failure is logged. */
+  private boolean failing;
+
   private long listed = System.nanoTime() - LISTING_NANOS;
 
   /** Starts the thread. */
@@ -86,11 +92,16 @@ final class Adopter implements AutoCloseable {
     try {
       if (System.nanoTime() - listed >= LISTING_NANOS) {
         siblings = folder.siblings();
+        handled.retainAll(siblings);
         listed = System.nanoTime();
       }
       watch();
+      failing = false;
     } catch (IOException | RuntimeException | Error e) {
-      LOG.warn("Watching the executors on this host failed; the next poll tries again", e);
+      if (!failing) {
+        LOG.warn("Watching the executors on this host failed; the next poll tries again", e);
+      }
+      failing = true;
     }
   }
 
@@ -98,13 +109,14 @@ final class Adopter implements AutoCloseable {
   private void watch() throws IOException {
     for (Path sibling : siblings) {
       try {
-        if (DeadFolder.isSettled(sibling)) {
+        if (handled.contains(sibling) || DeadFolder.isSettled(sibling)) {
           continue;
         }
         Optional<DeadFolder> dead = DeadFolder.seize(sibling);
         if (dead.isEmpty()) {
           return;
         }
+        handled.add(sibling);
         try (DeadFolder seized = dead.get()) {
           adopt(seized);
         }
@@ -115,7 +127,25 @@ final class Adopter implements AutoCloseable {
     }
   }
 
+  /** Adopts a folder and settles it, also after a failure. */
   private void adopt(DeadFolder dead) throws IOException {
+    boolean ending = false;
+    try {
+      takeOver(dead);
+    } catch (InterruptedException e) {
+      // This executor ends. Another one may adopt the folder.
+      ending = true;
+      Thread.currentThread().interrupt();
+    } catch (RuntimeException e) {
+      LOG.warn("The map outputs of executor {}, which died, are lost", dead.executorId(), e);
+    } finally {
+      if (!ending) {
+        dead.settle();
+      }
+    }
+  }
+
+  private void takeOver(DeadFolder dead) throws InterruptedException {
     long start = System.nanoTime();
     Adopted adopted = adoption.adopt(dead);
     Set<BlockKey> needed = Set.of();
@@ -124,10 +154,6 @@ final class Adopter implements AutoCloseable {
         needed = driver.agree(dead.executorId(), dead.incarnation(), adopted.all());
       }
       report(dead, adopted, needed, System.nanoTime() - start);
-    } catch (InterruptedException e) {
-      // This executor ends. Another one may adopt the folder.
-      Thread.currentThread().interrupt();
-      return;
     } catch (IOException | RuntimeException e) {
       LOG.warn(
           "The {} map outputs of executor {}, which died, are not adopted, so Spark computes them"
@@ -137,7 +163,6 @@ final class Adopter implements AutoCloseable {
           e.toString());
     }
     drop(adopted, needed);
-    dead.settle();
   }
 
   private void drop(Adopted adopted, Set<BlockKey> needed) {

@@ -42,7 +42,7 @@ public final class ExecutorProcess implements AutoCloseable {
 
   /** What becomes of the blocks of an executor. */
   public enum Blocks {
-    /** In memory, and nobody's after its death. */
+    /** In memory, and deleted after its death. */
     NOT_ADOPTABLE,
     /** In memory, and adoptable, as those of the others. */
     IN_MEMORY,

@@ -3,8 +3,8 @@
  * executor's folder with its leases, encryption of chunks on disk, checksums, and migration.
  *
  * <p>Enter by {@code BlockCatalog} for the blocks of this executor, by {@code HostPeers} for the
- * blocks of other executors on this host, by {@code ExecutorFolder} for the folder, by {@code
- * Leftover} to sweep those of dead executors, and by {@code FolderAdoption} to take over a {@code
+ * blocks of other executors on this host, and by {@code ExecutorFolder} for the folder. {@code
+ * Leftover} sweeps those of dead executors, and {@code FolderAdoption} takes over a {@code
  * DeadFolder}. The catalog owns the memory of published outputs and frees it after their last
  * reader.
  *

@@ -53,7 +53,8 @@ public final class SettingsWarnings {
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
       remarks.add(
           "spark.shuffle.service.enabled: the external shuffle service does not serve Weft's"
-              + " blocks; the output of a removed executor is adopted on its host or computed again");
+              + " blocks; the output of a removed executor is adopted on its host or computed"
+              + " again");
     }
     if (AdoptionSettings.ENABLED.get(conf) && !AdoptionSettings.isOn(conf)) {
       remarks.add(
