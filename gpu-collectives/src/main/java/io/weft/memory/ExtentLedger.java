@@ -1,5 +1,6 @@
 package io.weft.memory;
 
+import io.weft.memory.SharedArena.Range;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -223,6 +224,30 @@ final class ExtentLedger {
     return handOut(segment.first);
   }
 
+  /** Returns the number of a segment that takes no budget. */
+  synchronized int nextSegment() {
+    requireOpen();
+    return nextSegment++;
+  }
+
+  /**
+   * Adds a segment of another arena with its extents, in their order. Returns null when the arena
+   * refuses allocations by now; the caller then deletes the segment.
+   */
+  synchronized List<Extent> adopt(Segment segment, List<Range> ranges) {
+    if (refusing) {
+      return null;
+    }
+    segments.put(segment.id, segment);
+    segment.tier.adopted(segment);
+    List<Extent> extents = new ArrayList<>(ranges.size());
+    for (Range range : ranges) {
+      int start = (int) (range.offset() / Granules.BYTES);
+      extents.add(handOut(new Block(segment, start, Granules.covering(range.length()))));
+    }
+    return extents;
+  }
+
   /** Updates the counters after the file of a segment of one extent was shortened. */
   synchronized void shortened(Segment segment, long bytes) {
     segment.tier.reservedBytes -= segment.bytes - bytes;
@@ -259,7 +284,7 @@ final class ExtentLedger {
 
   private void forget(Segment segment) {
     segments.remove(segment.id);
-    segment.tier.removed(segment.bytes);
+    segment.tier.removed(segment);
   }
 
   synchronized Segment segment(int id) {

@@ -82,6 +82,40 @@ final class LinkedSegmentFiles implements SegmentFiles {
         });
   }
 
+  /** Links the file into a folder of this arena on its file system. */
+  @Override
+  public MappedSegment adopt(Path name, Path source) throws IOException {
+    Path target = Files.readSymbolicLink(source);
+    IOException failure = new IOException("there is no folder for disk segments");
+    for (SegmentFolder folder : folders) {
+      try {
+        return adoptIn(folder, name, target);
+      } catch (IOException e) {
+        e.addSuppressed(failure);
+        failure = e;
+      }
+    }
+    throw failure;
+  }
+
+  private MappedSegment adoptIn(SegmentFolder folder, Path name, Path target) throws IOException {
+    Path parent = folder.path().toAbsolutePath().resolve(subFolder);
+    Path file = parent.resolve("weft-" + name.getFileName());
+    makeFolder(parent);
+    Files.createSymbolicLink(name, file);
+    MappedSegment mapping = null;
+    try {
+      Files.createLink(file, target);
+      mapping = MappedSegment.attach(file);
+      return mapping;
+    } finally {
+      if (mapping == null) {
+        Files.deleteIfExists(file);
+        Files.deleteIfExists(name);
+      }
+    }
+  }
+
   private void makeFolder(Path parent) throws IOException {
     try {
       Files.createDirectory(parent, OWNER_ONLY);

@@ -14,6 +14,9 @@ final class Segment {
    */
   boolean disposable;
 
+  /** Whether it does not count in its tier's budget. */
+  boolean exempt;
+
   /** The length of the file; a trimmed segment of one extent is shorter than its mapping. */
   long bytes;
 

@@ -1,6 +1,7 @@
 package io.weft.memory;
 
 import io.weft.memory.ExtentLedger.Granules;
+import io.weft.memory.SharedArena.Range;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -132,6 +133,45 @@ final class SegmentSupply {
   private void logOnce(Tier tier, String reason) {
     if (tier.firstFailure()) {
       LOG.warn("No more {} can be added for now in {}: {}", tier.kind, folder, reason);
+    }
+  }
+
+  /**
+   * Adds a segment of another arena.
+   *
+   * @param source the name of its file in that arena's folder
+   * @param ranges of its extents, at least one
+   * @param exempt whether it does not count in the tier's budget
+   * @throws IOException if it cannot be mapped, or does not have these ranges
+   */
+  List<Extent> adopt(Tier tier, Path source, List<Range> ranges, boolean exempt)
+      throws IOException {
+    int id = ledger.nextSegment();
+    MappedSegment mapping = tier.files.adopt(name(id), source);
+    Segment segment = new Segment(id, tier, mapping, true);
+    segment.exempt = exempt;
+    List<Extent> extents = null;
+    try {
+      requireWithin(mapping, ranges);
+      extents = ledger.adopt(segment, ranges);
+    } finally {
+      if (extents == null) {
+        discard(segment);
+      }
+    }
+    if (extents == null) {
+      throw new IllegalStateException("the arena was closed while it adopted " + source);
+    }
+    return extents;
+  }
+
+  private static void requireWithin(MappedSegment mapping, List<Range> ranges) throws IOException {
+    for (Range range : ranges) {
+      long end = range.offset() + Granules.bytes(Granules.covering(range.length()));
+      if (end > mapping.size()) {
+        throw new IOException(
+            mapping.file() + " has " + mapping.size() + " bytes, and an extent ends at " + end);
+      }
     }
   }
 

@@ -214,6 +214,32 @@ public final class SharedArena implements AutoCloseable {
   }
 
   /**
+   * Takes over extents of another arena of this user, whose process has ended. Their segment gets a
+   * second name, in this arena's folder, so its memory stays when the other folder is removed. It
+   * is read-only, is never allocated again, and goes with its last extent.
+   *
+   * @param source the segment's name in the other arena's folder
+   * @param ranges of the extents in it, at least one
+   * @param exempt whether the segment does not count in this arena's budget; otherwise it counts,
+   *     and may exceed it
+   * @return the extents in the order of their ranges, for the caller to free
+   * @throws IOException if the segment cannot be linked or mapped, or is too short; nothing is left
+   * @throws IllegalStateException when this arena is closed
+   */
+  public List<Extent> adopt(Path source, List<Range> ranges, boolean exempt) throws IOException {
+    Tier tier = Files.isSymbolicLink(source) ? disk : memory;
+    return supply.adopt(tier, source, ranges, exempt);
+  }
+
+  /**
+   * A part of a segment.
+   *
+   * @param offset of the first byte, a multiple of 64
+   * @param length in bytes, at least 1
+   */
+  public record Range(long offset, long length) {}
+
+  /**
    * Deletes segments that were empty for the given time. A process that still maps such a file
    * keeps its memory until it unmaps it.
    */
@@ -370,6 +396,11 @@ public final class SharedArena implements AutoCloseable {
     }
 
     @Override
+    public MappedSegment adopt(Path name, Path source) throws IOException {
+      throw new IOException("private memory of another process cannot be mapped: " + source);
+    }
+
+    @Override
     public void delete(Path name, MappedSegment segment) {
       // There is no file.
     }
@@ -396,6 +427,20 @@ public final class SharedArena implements AutoCloseable {
     @Override
     public MappedSegment create(Path name, long bytes) throws IOException {
       return folder.attempt(bytes, storage -> storage.reserve(name, bytes));
+    }
+
+    @Override
+    public MappedSegment adopt(Path name, Path source) throws IOException {
+      Files.createLink(name, source);
+      MappedSegment mapping = null;
+      try {
+        mapping = MappedSegment.attach(name);
+        return mapping;
+      } finally {
+        if (mapping == null) {
+          Files.deleteIfExists(name);
+        }
+      }
     }
 
     @Override

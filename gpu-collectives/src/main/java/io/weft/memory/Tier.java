@@ -19,6 +19,9 @@ final class Tier {
   long usedBytes;
   long freshBytes;
 
+  /** The part of {@link #reservedBytes} that does not count in the budget. */
+  long exemptBytes;
+
   private final String budgetReached;
 
   private final AtomicBoolean failed = new AtomicBoolean();
@@ -44,7 +47,7 @@ final class Tier {
 
   /** Reserves budget for a new segment; false when there is not enough. */
   boolean claim(long bytes) {
-    if (reservedBytes + pendingBytes + bytes > budgetBytes) {
+    if (reservedBytes - exemptBytes + pendingBytes + bytes > budgetBytes) {
       refusal = budgetReached;
       return false;
     }
@@ -56,7 +59,7 @@ final class Tier {
    * The bytes to delete so that {@code bytes} more fit; all of them if the budget is not the limit.
    */
   long shortfall(long bytes) {
-    long over = reservedBytes + pendingBytes + bytes - budgetBytes;
+    long over = reservedBytes - exemptBytes + pendingBytes + bytes - budgetBytes;
     return over > 0 ? over : bytes;
   }
 
@@ -72,8 +75,16 @@ final class Tier {
     segments++;
   }
 
-  void removed(long bytes) {
-    reservedBytes -= bytes;
+  /** Counts a segment of another arena, which may exceed the budget. */
+  void adopted(Segment segment) {
+    reservedBytes += segment.bytes;
+    exemptBytes += segment.exempt ? segment.bytes : 0;
+    segments++;
+  }
+
+  void removed(Segment segment) {
+    reservedBytes -= segment.bytes;
+    exemptBytes -= segment.exempt ? segment.bytes : 0;
     segments--;
   }
 

@@ -6,6 +6,7 @@ import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.peer.TransportMode;
 import io.weft.shuffle.store.EncryptionKey;
+import io.weft.shuffle.store.FolderAdoption.Verify;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -25,6 +26,7 @@ import org.apache.spark.SparkConf;
  * @param memory budgets and folders
  * @param network addresses, limits and security
  * @param traffic checksums, compression and flow control
+ * @param adoption of what executors leave that die on this host
  * @param names the names of these options in messages
  */
 public record ExchangeOptions(
@@ -34,6 +36,7 @@ public record ExchangeOptions(
     MemoryOptions memory,
     NetworkOptions network,
     TrafficOptions traffic,
+    AdoptionOptions adoption,
     SettingNames names) {
   public ExchangeOptions {
     Objects.requireNonNull(applicationKey, "applicationKey");
@@ -42,10 +45,11 @@ public record ExchangeOptions(
     Objects.requireNonNull(memory, "memory");
     Objects.requireNonNull(network, "network");
     Objects.requireNonNull(traffic, "traffic");
+    Objects.requireNonNull(adoption, "adoption");
     Objects.requireNonNull(names, "names");
   }
 
-  /** Options under their own names. */
+  /** Options under their own names, without adoption. */
   public ExchangeOptions(
       String applicationKey,
       String executorId,
@@ -53,7 +57,27 @@ public record ExchangeOptions(
       MemoryOptions memory,
       NetworkOptions network,
       TrafficOptions traffic) {
-    this(applicationKey, executorId, version, memory, network, traffic, SettingNames.OWN);
+    this(
+        applicationKey,
+        executorId,
+        version,
+        memory,
+        network,
+        traffic,
+        AdoptionOptions.OFF,
+        SettingNames.OWN);
+  }
+
+  /**
+   * Whether and how this executor adopts the map outputs of executors that die on its host, and
+   * others those of this one.
+   *
+   * @param verify the chunks on disk whose checksums are verified before
+   * @param inBudget whether adopted memory counts in this executor's budgets
+   */
+  public record AdoptionOptions(boolean enabled, Verify verify, boolean inBudget) {
+    /** No adoption. */
+    public static final AdoptionOptions OFF = new AdoptionOptions(false, Verify.NONE, false);
   }
 
   /**

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.CanIgnoreReturnValue;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.ArenaStatistics;
 import io.weft.memory.SharedArena;
+import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
@@ -26,6 +27,7 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.ChunkEncryptor;
 import io.weft.shuffle.store.EncryptionKey;
 import io.weft.shuffle.store.ExecutorFolder;
+import io.weft.shuffle.store.FolderAdoption;
 import io.weft.shuffle.store.HostPeers;
 import io.weft.shuffle.store.HostRoot;
 import io.weft.shuffle.store.IncomingOutput;
@@ -64,6 +66,8 @@ public final class ExecutorExchange implements AutoCloseable {
   private final IdleMemory idle;
   private final Optional<String> remark;
   private final boolean inMemory;
+  private final AdoptionOptions adoption;
+  private final boolean decrypts;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closer closer)
       throws IOException {
@@ -75,12 +79,19 @@ public final class ExecutorExchange implements AutoCloseable {
     remark.ifPresent(LOG::warn);
     inMemory = root.sharedMemory();
     folder =
-        closer.add(ExecutorFolder.create(root, options.applicationKey(), options.executorId()));
+        closer.add(
+            ExecutorFolder.create(
+                root,
+                options.applicationKey(),
+                options.executorId(),
+                options.adoption().enabled()));
     ArenaOptions arenaOptions = options.memory().arena(folder.path(), budget, options.names());
     arena = closer.add(SharedArena.open(arenaOptions));
     folder.onLoss(arena::abandonFiles);
     arena.onLostFolder(folder::restore);
     Optional<EncryptionKey> key = options.memory().encryption().map(DiskEncryption::key);
+    adoption = options.adoption();
+    decrypts = key.isPresent();
     hostPeers = closer.add(new HostPeers(options.executorId(), folder.incarnation(), counters));
     catalog =
         closer.add(
@@ -282,6 +293,21 @@ public final class ExecutorExchange implements AutoCloseable {
   /** Prepares to receive a migrated map output. The caller closes the receiver. */
   public IncomingOutput incoming(BlockKey key) {
     return new IncomingOutput(catalog, key, counters);
+  }
+
+  /**
+   * Begins to adopt the map outputs of executors of the application that die on this host, until
+   * the exchange is closed. Does nothing if the options have no adoption. Must be called once,
+   * after this executor's address is announced.
+   *
+   * @param driver agrees on each adoption
+   */
+  public void adoptSiblings(AdoptionAgreement driver) {
+    if (adoption.enabled()) {
+      var how = new FolderAdoption.Options(adoption.verify(), adoption.inBudget(), decrypts);
+      var folders = new FolderAdoption(catalog, arena, how);
+      closer.add(new Adopter(folder, catalog, folders, driver, counters));
+    }
   }
 
   /** Counts a migrated map output that was received into device memory. */

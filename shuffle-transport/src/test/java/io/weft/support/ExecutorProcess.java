@@ -7,6 +7,7 @@ import io.weft.shuffle.fetch.FetchListener;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.TransportMode;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.FolderAdoption.Verify;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -36,6 +37,24 @@ public final class ExecutorProcess implements AutoCloseable {
 
   /** Starts an executor in the folder of a cluster. */
   public ExecutorProcess(Path folder, String executorId, TransportMode mode) throws IOException {
+    this(folder, executorId, mode, Blocks.NOT_ADOPTABLE);
+  }
+
+  /** What becomes of the blocks of an executor. */
+  public enum Blocks {
+    /** In memory, and deleted after its death. */
+    NOT_ADOPTABLE,
+    /** In memory, and adoptable, as those of the others. */
+    IN_MEMORY,
+    /** On disk. */
+    ON_DISK,
+    /** On disk, encrypted. */
+    ENCRYPTED
+  }
+
+  /** Starts an executor in the folder of a cluster. */
+  public ExecutorProcess(Path folder, String executorId, TransportMode mode, Blocks blocks)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
@@ -43,7 +62,7 @@ public final class ExecutorProcess implements AutoCloseable {
         .forEach(command::add);
     command.addAll(List.of("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-cp", classPath(), ExecutorProcess.class.getName()));
-    command.addAll(List.of(folder.toString(), executorId, mode.name()));
+    command.addAll(List.of(folder.toString(), executorId, mode.name(), blocks.name()));
     process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     out = process.inputReader(StandardCharsets.UTF_8);
     in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
@@ -142,6 +161,16 @@ public final class ExecutorProcess implements AutoCloseable {
   /** Runs the executor until its input ends. */
   public static void main(String[] args) throws IOException {
     TestCluster cluster = new TestCluster(Path.of(args[0])).mode(TransportMode.valueOf(args[2]));
+    Blocks blocks = Blocks.valueOf(args[3]);
+    if (blocks != Blocks.NOT_ADOPTABLE) {
+      cluster.adopting(Verify.NONE, true);
+    }
+    if (blocks == Blocks.ON_DISK || blocks == Blocks.ENCRYPTED) {
+      cluster.memory(TestCluster.SEGMENT_BYTES, 256 << 20);
+    }
+    if (blocks == Blocks.ENCRYPTED) {
+      cluster.encrypted();
+    }
     try (ExecutorExchange exchange = cluster.open(args[1])) {
       answer(format(exchange.address()));
       BufferedReader orders =

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.weft.memory.ArenaOptions.PrivateMemory;
+import io.weft.memory.SettingNames;
 import io.weft.shuffle.ExchangeOptions;
+import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryGrant;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
@@ -16,6 +18,7 @@ import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.TransportMode;
 import io.weft.shuffle.store.EncryptionKey;
+import io.weft.shuffle.store.FolderAdoption.Verify;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -53,6 +56,7 @@ public final class TestCluster implements AutoCloseable {
   private long diskBytes = 256 << 20;
   private Optional<DiskEncryption> encryption = Optional.empty();
   private MemoryGrant grant = MemoryGrant.WHOLE_HOST;
+  private AdoptionOptions adoption = AdoptionOptions.OFF;
   private Duration idleTime = Duration.ofMinutes(1);
   private SparkConf conf = new SparkConf(false);
   private TrafficOptions traffic =
@@ -98,6 +102,12 @@ public final class TestCluster implements AutoCloseable {
 
   public TestCluster grant(MemoryGrant newGrant) {
     grant = newGrant;
+    return this;
+  }
+
+  /** Lets executors adopt what killed ones leave. */
+  public TestCluster adopting(Verify verify, boolean inBudget) {
+    adoption = new AdoptionOptions(true, verify, inBudget);
     return this;
   }
 
@@ -167,7 +177,9 @@ public final class TestCluster implements AutoCloseable {
             timeout,
             conf,
             security),
-        traffic);
+        traffic,
+        adoption,
+        SettingNames.OWN);
   }
 
   /** Opens an executor and announces it to the others. */

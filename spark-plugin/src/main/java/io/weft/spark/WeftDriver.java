@@ -13,6 +13,7 @@ import io.weft.spark.driver.DriverState;
 import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import io.weft.spark.driver.EndedOutputsListener;
 import io.weft.spark.driver.FailedStartMonitor;
+import io.weft.spark.driver.OutputAdoptions;
 import io.weft.spark.driver.SettingsWarnings;
 import io.weft.spark.driver.ShuffleFailureListener;
 import io.weft.spark.driver.WeftTab;
@@ -56,6 +57,7 @@ final class WeftDriver implements DriverPlugin {
   private final ExecutorLosses losses = new ExecutorLosses();
   private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
   private DriverState state;
+  private OutputAdoptions adoptions;
   private DriverAnswers answers;
 
   @Override
@@ -65,11 +67,13 @@ final class WeftDriver implements DriverPlugin {
     Activation activation =
         RapidsRole.isAskedFor(conf) ? RapidsRole.decide(conf) : Activation.decide(conf);
     state = new DriverState(activation, conf);
+    adoptions = new OutputAdoptions(state, DriverState::isRestorable);
     answers =
         new DriverAnswers(
             state,
             stages,
             new TransferRendezvous(cliques, losses),
+            adoptions,
             WeftSettings.DRIVER_COLLECT.get(conf) ? garbage::collect : executor -> {});
     if (activation.runs()) {
       SpillMemory.check(conf);
@@ -135,6 +139,7 @@ final class WeftDriver implements DriverPlugin {
   @Override
   public void shutdown() {
     garbage.close();
+    adoptions.close();
     AnnouncedFolders.sweep();
   }
 }

@@ -66,7 +66,7 @@ class DoctorCommandTest {
   @Test
   void aSweepDeletesOnlyWhatIsOfNoUse(@TempDir Path disk) throws IOException {
     HostRoot root = new HostRoot(folder, true, Optional.empty());
-    try (ExecutorFolder living = ExecutorFolder.create(root, "app-1", "1")) {
+    try (ExecutorFolder living = ExecutorFolder.create(root, "app-1", "1", false)) {
       Path application = living.path().getParent();
       Path dead = abandoned(application.resolveSibling("app-2"), "3-0123abcd");
       Path files = Files.createDirectory(disk.resolve("weft-3-0123abcd-1"));

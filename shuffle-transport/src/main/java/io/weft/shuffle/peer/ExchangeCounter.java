@@ -7,6 +7,8 @@ public enum ExchangeCounter {
   BYTES_SPILLED("bytes of published map outputs that are on disk because shared memory was full"),
   OUTPUTS_ADOPTED("map outputs taken over from executors that were decommissioned"),
   BYTES_ADOPTED("bytes of map outputs taken over from executors that were decommissioned"),
+  OUTPUTS_ADOPTED_IN_PLACE("map outputs adopted from executors that died on this host"),
+  BYTES_ADOPTED_IN_PLACE("bytes of map outputs adopted from executors that died on this host"),
   LOCAL_BLOCKS("blocks of this executor read in place"),
   LOCAL_BYTES("bytes of this executor read in place"),
   SAME_HOST_BLOCKS("blocks of other executors on this host read in place"),

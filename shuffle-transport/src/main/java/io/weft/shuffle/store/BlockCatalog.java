@@ -4,6 +4,7 @@ import static io.weft.shuffle.peer.ExchangeCounter.BYTES_PUBLISHED;
 import static io.weft.shuffle.peer.ExchangeCounter.BYTES_SPILLED;
 import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_PUBLISHED;
 
+import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.store.OwnedOutput.OwnedHold;
@@ -103,6 +104,27 @@ public final class BlockCatalog implements AutoCloseable {
     }
   }
 
+  /**
+   * Publishes an output whose memory was taken over from a dead executor on this host.
+   *
+   * @param index of the output in this executor's segments
+   * @param extents of its chunks. This catalog owns them after a return of true
+   * @return false if the output is published here already, or its shuffle was removed here
+   * @throws IOException if the index cannot be written
+   */
+  boolean adopt(MapOutput index, Extent[] extents) throws IOException {
+    BlockKey key = index.key();
+    ShuffleOutputs shuffle;
+    synchronized (removed) {
+      if (removed.get(key.shuffleId()) || contains(key)) {
+        return false;
+      }
+      requireOpen();
+      shuffle = shuffles.computeIfAbsent(key.shuffleId(), ShuffleOutputs::new);
+    }
+    return show(shuffle, new OwnedOutput(arena, index, extents));
+  }
+
   /** The published outputs, in no order. */
   public List<BlockKey> outputs() {
     return shuffles.values().stream().flatMap(ShuffleOutputs::keys).toList();
@@ -190,6 +212,17 @@ public final class BlockCatalog implements AutoCloseable {
    * memory.
    */
   void publish(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
+    if (!show(shuffle, output)) {
+      throw new IOException(
+          output.index().key() + " was not published: its shuffle was removed meanwhile");
+    }
+    counters.increment(OUTPUTS_PUBLISHED);
+    counters.add(BYTES_PUBLISHED, output.bytes());
+    counters.add(BYTES_SPILLED, output.spilledBytes());
+  }
+
+  /** Writes the index and adds the output. Returns false if its shuffle was removed meanwhile. */
+  private boolean show(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
     requireOpen();
     BlockKey key = output.index().key();
     // Before the index is written: it could replace, and on failure delete, another output's index.
@@ -204,12 +237,7 @@ public final class BlockCatalog implements AutoCloseable {
         shuffle.cancel(key);
       }
     }
-    if (!added) {
-      throw new IOException(key + " was not published: its shuffle was removed meanwhile");
-    }
-    counters.increment(OUTPUTS_PUBLISHED);
-    counters.add(BYTES_PUBLISHED, output.bytes());
-    counters.add(BYTES_SPILLED, output.spilledBytes());
+    return added;
   }
 
   private void writeIndex(MapOutput index) throws IOException {

@@ -12,6 +12,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -43,6 +45,7 @@ public final class ExecutorFolder implements AutoCloseable {
   private final String incarnation;
   private final String token;
   private final boolean inMemory;
+  private final boolean adoptable;
   private final Thread exitHook = new Thread(this::closeAtExit, "weft-folder-close");
   private final AtomicBoolean closed = new AtomicBoolean();
   private final LongSupplier clock;
@@ -60,8 +63,14 @@ public final class ExecutorFolder implements AutoCloseable {
   private LockedFile alive;
 
   private ExecutorFolder(
-      Path path, String incarnation, String token, LockedFile alive, LongSupplier clock) {
+      Path path,
+      String incarnation,
+      String token,
+      boolean adoptable,
+      LockedFile alive,
+      LongSupplier clock) {
     this.path = path;
+    this.adoptable = adoptable;
     this.incarnation = incarnation;
     this.token = token;
     this.alive = alive;
@@ -74,25 +83,28 @@ public final class ExecutorFolder implements AutoCloseable {
    * Removes the folders of dead executors of this user and creates this executor's folder.
    *
    * @param applicationKey application id with a random part, the same for all its executors
+   * @param adoptable whether other executors of the application may adopt what this one leaves when
+   *     it dies. Then this executor removes no folder of the application now
    * @throws IOException if the folder cannot be created, or another user owns a file with its name
    */
-  public static ExecutorFolder create(HostRoot root, String applicationKey, String executorId)
+  public static ExecutorFolder create(
+      HostRoot root, String applicationKey, String executorId, boolean adoptable)
       throws IOException {
     // Use the real path, so that the folder has only one name in this process.
     HostRoot real = new HostRoot(root.path().toRealPath(), root.sharedMemory(), Optional.empty());
-    return create(real.userFolder(), applicationKey, executorId, System::nanoTime);
+    return create(real.userFolder(), applicationKey, executorId, adoptable, System::nanoTime);
   }
 
   static ExecutorFolder create(
-      Path user, String applicationKey, String executorId, LongSupplier clock) throws IOException {
-    FolderSweep.user(user);
+      Path user, String applicationKey, String executorId, boolean adoptable, LongSupplier clock)
+      throws IOException {
+    Path application = user.resolve(FolderNames.sanitized(applicationKey));
+    FolderSweep.user(user, adoptable ? Optional.of(application) : Optional.empty());
     String incarnation = FolderNames.randomHex(8);
-    Path path =
-        user.resolve(FolderNames.sanitized(applicationKey))
-            .resolve(FolderNames.sanitized(executorId) + "-" + incarnation);
+    Path path = application.resolve(FolderNames.sanitized(executorId) + "-" + incarnation);
     String token = FolderNames.randomHex(32);
-    LockedFile alive = make(path, token);
-    ExecutorFolder folder = new ExecutorFolder(path, incarnation, token, alive, clock);
+    LockedFile alive = make(path, token, adoptable);
+    ExecutorFolder folder = new ExecutorFolder(path, incarnation, token, adoptable, alive, clock);
     try {
       Runtime.getRuntime().addShutdownHook(folder.exitHook);
     } catch (IllegalStateException e) {
@@ -103,13 +115,13 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /** Creates the folder and its parents. Returns the lock that shows that this process lives. */
-  private static LockedFile make(Path path, String token) throws IOException {
+  private static LockedFile make(Path path, String token, boolean adoptable) throws IOException {
     Path application = path.getParent();
     for (int attempt = 1; ; attempt++) {
       try {
         PrivateFolders.ensure(application.getParent());
         PrivateFolders.ensure(application);
-        return makeOnce(path, token);
+        return makeOnce(path, token, adoptable);
       } catch (NoSuchFileException e) {
         if (attempt == ATTEMPTS) {
           throw new IOException("the folder " + application + " was removed again and again", e);
@@ -119,12 +131,16 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /** Creates the folder under a name that sweeps ignore, locks it and renames it. */
-  private static LockedFile makeOnce(Path path, String token) throws IOException {
+  private static LockedFile makeOnce(Path path, String token, boolean adoptable)
+      throws IOException {
     Path starting = path.resolveSibling(FolderNames.STARTING_PREFIX + path.getFileName());
     Files.createDirectory(starting, PrivateFolders.FOLDER);
     LockedFile alive = null;
     try {
       writeToken(starting, token);
+      if (adoptable) {
+        Files.createFile(starting.resolve(FolderNames.ADOPTABLE), PrivateFolders.FILE);
+      }
       alive =
           LockedFile.create(starting.resolve(FolderNames.ALIVE), path.resolve(FolderNames.ALIVE));
       Files.move(starting, path, StandardCopyOption.ATOMIC_MOVE);
@@ -177,6 +193,22 @@ public final class ExecutorFolder implements AutoCloseable {
     try (FileInputStream in = new FileInputStream(file.toFile())) {
       return new String(in.readAllBytes(), StandardCharsets.US_ASCII);
     }
+  }
+
+  /**
+   * The folders of the application's other executors on this host, dead ones too. In the order of
+   * their names, from the one after this executor's, and the first after the last.
+   */
+  public List<Path> siblings() {
+    List<Path> all =
+        FolderSweep.entries(path.getParent()).stream()
+            .filter(each -> !each.getFileName().toString().startsWith("."))
+            .sorted()
+            .toList();
+    List<Path> ring = new ArrayList<>();
+    all.stream().filter(each -> each.compareTo(path) > 0).forEach(ring::add);
+    all.stream().filter(each -> each.compareTo(path) < 0).forEach(ring::add);
+    return ring;
   }
 
   /**
@@ -268,7 +300,7 @@ public final class ExecutorFolder implements AutoCloseable {
     if (inMemory && !HostRoot.isMemory(root)) {
       throw new IOException(root + " is not in memory any more");
     }
-    alive = make(path, token);
+    alive = make(path, token, adoptable);
     warned.set(false);
     LOG.warn(
         "The folder {} was deleted by another program and is created again. Earlier blocks of this"

@@ -38,11 +38,18 @@ final class FolderSweep {
 
   private FolderSweep() {}
 
-  /** Sweeps all applications of a user. Returns the folders that were removed. */
+  /**
+   * Sweeps all applications of a user. Returns the folders that were removed.
+   *
+   * @param spared an application that is not swept
+   */
   @CanIgnoreReturnValue
-  static List<Leftover> user(Path userFolder) {
+  static List<Leftover> user(Path userFolder, Optional<Path> spared) {
     List<Leftover> removed = new ArrayList<>();
     for (Path application : entries(userFolder)) {
+      if (spared.filter(application::equals).isPresent()) {
+        continue;
+      }
       entries(application).forEach(executor -> sweep(executor, false, removed));
       removeIfEmpty(application);
     }
@@ -81,7 +88,7 @@ final class FolderSweep {
   @CanIgnoreReturnValue
   private static boolean sweep(Path executor, boolean atExit, List<Leftover> removed) {
     try {
-      if (!isAbandoned(executor)) {
+      if (!isAbandoned(executor) || mayBeAdopted(executor)) {
         return false;
       }
       if (atExit) {
@@ -110,6 +117,27 @@ final class FolderSweep {
     } catch (NoSuchFileException e) {
       // Another process died, or is active, between removing the lock and the folder.
       return true;
+    }
+  }
+
+  /** Whether a living executor of the same application may still adopt what a dead one left. */
+  private static boolean mayBeAdopted(Path executor) throws IOException {
+    if (!Files.exists(executor.resolve(FolderNames.ADOPTABLE))) {
+      return false;
+    }
+    for (Path other : entries(executor.getParent())) {
+      if (!other.equals(executor) && Files.isDirectory(other) && isAlive(other)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isAlive(Path executor) throws IOException {
+    try {
+      return !isStarting(executor) && !isAbandoned(executor);
+    } catch (NoSuchFileException e) {
+      return false; // It was removed meanwhile.
     }
   }
 

@@ -172,6 +172,11 @@ final class IndexFiles {
     }
   }
 
+  /** The folders that may have indexes of an executor. */
+  static List<Path> places(Path folder) {
+    return List.of(folder, folder.resolve(OVERFLOW));
+  }
+
   /** Whether an executor's folder has the index of an output. */
   static boolean exists(Path folder, BlockKey key) {
     String name = MapOutputFormat.fileName(key);

@@ -27,7 +27,7 @@ public record Leftover(Path folder, long bytes) {
     if (objection.isPresent()) {
       throw new IOException(objection.get());
     }
-    List<Leftover> removed = FolderSweep.user(user);
+    List<Leftover> removed = FolderSweep.user(user, Optional.empty());
     FolderSweep.removeIfEmpty(user);
     return removed;
   }

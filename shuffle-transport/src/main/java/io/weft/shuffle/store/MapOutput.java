@@ -59,9 +59,38 @@ public final class MapOutput {
             .toArray();
   }
 
+  /** Shares all arrays with another index, except those of segments. */
+  private MapOutput(
+      BlockKey key,
+      long segmentBytes,
+      int[] firstChunk,
+      int[] segment,
+      int[] rows,
+      int[] checksum,
+      int[] offset,
+      int[] length) {
+    this.key = key;
+    this.segmentBytes = segmentBytes;
+    this.firstChunk = firstChunk;
+    this.segment = segment;
+    this.rows = rows;
+    this.checksum = checksum;
+    this.offset = offset;
+    this.length = length;
+  }
+
   /** The key of the map output. */
   public BlockKey key() {
     return key;
+  }
+
+  /**
+   * The index of the same output after its segments got other numbers.
+   *
+   * @param numbers the new segment of each chunk
+   */
+  MapOutput inSegments(int[] numbers) {
+    return new MapOutput(key, segmentBytes, firstChunk, numbers, rows, checksum, offset, length);
   }
 
   /** The size of the owner's regular segments. A larger segment holds only one chunk. */

@@ -4,6 +4,9 @@ import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Encodes and decodes index files. The file {@code output-<shuffle id>-<map id>} publishes a map
@@ -47,6 +50,7 @@ public final class MapOutputFormat {
   /** The most bytes of a chunk, because memory is allocated in multiples of 64 bytes. */
   private static final long MAX_CHUNK_BYTES = MAX_SEGMENT_BYTES & -64;
 
+  private static final Pattern FILE_NAME = Pattern.compile("output-(\\d+)-(\\d+)");
   private static final int MAGIC = 0x58544657;
   private static final int CHECKED_FROM = 12;
   private static final int HEADER_BYTES = 40;
@@ -57,6 +61,20 @@ public final class MapOutputFormat {
   /** The file name of a map output's index. */
   public static String fileName(BlockKey key) {
     return "output-" + key.shuffleId() + "-" + key.mapId();
+  }
+
+  /** The key of the output whose index has this file name; empty for other files. */
+  static Optional<BlockKey> key(String fileName) {
+    Matcher name = FILE_NAME.matcher(fileName);
+    if (!name.matches()) {
+      return Optional.empty();
+    }
+    try {
+      int shuffleId = Integer.parseInt(name.group(1));
+      return Optional.of(new BlockKey(shuffleId, Long.parseLong(name.group(2))));
+    } catch (NumberFormatException e) {
+      return Optional.empty();
+    }
   }
 
   /**

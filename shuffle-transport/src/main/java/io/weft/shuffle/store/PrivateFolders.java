@@ -79,6 +79,10 @@ final class PrivateFolders {
   static final class FolderNames {
     static final String ALIVE = "alive";
     static final String TOKEN = "token";
+
+    /** The file in the folder of an executor whose outputs others may adopt when it dies. */
+    static final String ADOPTABLE = "adoptable";
+
     static final String LEASE_PREFIX = "lease-";
 
     /** Prefix of the file that a reader with leases locks. */

@@ -3,15 +3,17 @@
  * executor's folder with its leases, encryption of chunks on disk, checksums, and migration.
  *
  * <p>Enter by {@code BlockCatalog} for the blocks of this executor, by {@code HostPeers} for the
- * blocks of other executors on this host, by {@code ExecutorFolder} for the folder, and by {@code
- * Leftover} to sweep those of dead executors. The catalog owns the memory of published outputs and
- * frees it after their last reader.
+ * blocks of other executors on this host, and by {@code ExecutorFolder} for the folder. {@code
+ * Leftover} sweeps those of dead executors, and {@code FolderAdoption} takes over a {@code
+ * DeadFolder}. The catalog owns the memory of published outputs and frees it after their last
+ * reader.
  *
  * <pre>
  * &lt;shm&gt;/weft-&lt;user&gt;/                      0700
  *   &lt;application id&gt;-&lt;8 hex&gt;/             0700, one per application
  *     &lt;executor id&gt;-&lt;8 hex&gt;/              0700, one per executor incarnation
  *       alive                             locked as long as the executor lives
+ *       adoptable                         until its outputs are adopted, or cannot be any more
  *       token                             32 hex characters that only this host's users can read
  *       segment-&lt;n&gt;                       memory; a link if it is on disk
  *       output-&lt;shuffle&gt;-&lt;map&gt;             the index of one map output

@@ -32,7 +32,7 @@ final class ChildMain {
 
   /** Arguments: root, application, executor, disk folder. One segment in memory, one on disk. */
   private static void executor(String[] a) throws IOException {
-    ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3]);
+    ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3], false);
     SharedArena arena =
         SharedArena.open(
             new ArenaOptions(folder.path(), List.of(Path.of(a[4])), 4096, 4096, 4096, 0));
@@ -45,7 +45,7 @@ final class ChildMain {
 
   /** Arguments: root, application, executor. Closes its folder. */
   private static void closing(String[] a) throws IOException {
-    try (ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3])) {
+    try (ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3], false)) {
       say(folder.path());
       awaitLine();
     }
@@ -63,7 +63,7 @@ final class ChildMain {
    * Arguments: root, application, executor, folder of the owner. Ends without closing its lease.
    */
   private static void reader(String[] a) throws IOException {
-    ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3]);
+    ExecutorFolder folder = ExecutorFolder.create(root(a[1]), a[2], a[3], false);
     Lease lease = Lease.take(Path.of(a[4]), 1, a[3], folder.incarnation());
     say(lease);
     awaitLine();
@@ -84,7 +84,7 @@ final class ChildMain {
   /** Arguments: root, application, executor, times. */
   private static void churn(String[] a) throws IOException {
     for (int i = 0; i < Integer.parseInt(a[4]); i++) {
-      ExecutorFolder.create(root(a[1]), a[2], a[3]).close();
+      ExecutorFolder.create(root(a[1]), a[2], a[3], false).close();
     }
     say("done");
     awaitLine();

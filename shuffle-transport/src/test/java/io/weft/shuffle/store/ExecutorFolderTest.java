@@ -12,6 +12,7 @@ import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
@@ -28,7 +29,7 @@ class ExecutorFolderTest {
   @TempDir Path path;
 
   private ExecutorFolder create(String application, String executor) throws IOException {
-    return ExecutorFolder.create(ChildMain.root(path.toString()), application, executor);
+    return ExecutorFolder.create(ChildMain.root(path.toString()), application, executor, false);
   }
 
   @Test
@@ -79,7 +80,7 @@ class ExecutorFolderTest {
   void theLockSurvivesSweepsByItsOwnProcess() throws Exception {
     try (ExecutorFolder folder = create(APPLICATION, "1")) {
       for (int i = 0; i < 3; i++) {
-        FolderSweep.user(folder.path().getParent().getParent());
+        FolderSweep.user(folder.path().getParent().getParent(), Optional.empty());
         assertThat(LockedFile.seize(folder.path().resolve(FolderNames.ALIVE))).isEmpty();
       }
       sweepByAnotherProcess();
@@ -145,7 +146,8 @@ class ExecutorFolderTest {
   void aKilledExecutorIsSweptByASurvivorWithItsDiskSegments(@TempDir Path disk) throws Exception {
     AtomicLong clock = new AtomicLong();
     Path user = ChildMain.root(path.toString()).userFolder();
-    try (ExecutorFolder survivor = ExecutorFolder.create(user, APPLICATION, "2", clock::get);
+    try (ExecutorFolder survivor =
+            ExecutorFolder.create(user, APPLICATION, "2", false, clock::get);
         ChildJvm child =
             ChildJvm.start("executor", path.toString(), APPLICATION, "1", disk.toString())) {
       Path killed = Path.of(child.line());
@@ -223,12 +225,12 @@ class ExecutorFolderTest {
     Path user = ChildMain.root(path.toString()).userFolder();
     try (ExecutorFolder own = create(APPLICATION, "1")) {
       Path starting = Files.createDirectory(own.path().resolveSibling(".starting-2-00000000"));
-      FolderSweep.user(user);
+      FolderSweep.user(user, Optional.empty());
       assertThat(starting).exists();
       Files.setLastModifiedTime(
           starting,
           FileTime.fromMillis(System.currentTimeMillis() - TimeUnit.MINUTES.toMillis(11)));
-      FolderSweep.user(user);
+      FolderSweep.user(user, Optional.empty());
       assertThat(starting).doesNotExist();
     }
   }

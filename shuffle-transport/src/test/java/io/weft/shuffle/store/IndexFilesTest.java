@@ -32,7 +32,8 @@ class IndexFilesTest {
     assumeTrue(Files.isWritable(SHARED_MEMORY), "no " + SHARED_MEMORY + " to write to");
     shared = Files.createTempDirectory(SHARED_MEMORY, "tests-of-weft-");
     executor =
-        ExecutorFolder.create(new HostRoot(shared, true, Optional.empty()), "app-1-0123abcd", "1");
+        ExecutorFolder.create(
+            new HostRoot(shared, true, Optional.empty()), "app-1-0123abcd", "1", false);
   }
 
   @AfterEach

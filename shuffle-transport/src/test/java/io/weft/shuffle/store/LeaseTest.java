@@ -25,7 +25,7 @@ class LeaseTest {
 
   @BeforeEach
   void createOwner() throws IOException {
-    owner = ExecutorFolder.create(ChildMain.root(path.toString()), APPLICATION, "1");
+    owner = ExecutorFolder.create(ChildMain.root(path.toString()), APPLICATION, "1", false);
   }
 
   @AfterEach

@@ -49,7 +49,8 @@ class TwoUsersTest {
     assertThat(Files.getAttribute(killed, "unix:uid")).isEqualTo(OTHER_USER);
     String application = killed.getParent().getFileName().toString();
 
-    ExecutorFolder.create(new HostRoot(root, true, Optional.empty()), application, "1").close();
+    ExecutorFolder.create(new HostRoot(root, true, Optional.empty()), application, "1", false)
+        .close();
     assertThat(killed.resolve("segment-0")).exists();
     assertThat(Trees.contents(disk)).hasSize(2);
 

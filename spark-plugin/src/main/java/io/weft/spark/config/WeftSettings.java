@@ -454,7 +454,9 @@ public final class WeftSettings {
           UI_ENABLED);
 
   private static final List<Setting<?>> ALL =
-      Stream.of(BEFORE_MEMORY, MemorySettings.all(), AFTER_MEMORY).flatMap(List::stream).toList();
+      Stream.of(BEFORE_MEMORY, MemorySettings.all(), AdoptionSettings.all(), AFTER_MEMORY)
+          .flatMap(List::stream)
+          .toList();
 
   private WeftSettings() {}
 

@@ -6,6 +6,7 @@ import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
+import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Announce;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
@@ -38,6 +39,7 @@ public final class DriverAnswers {
   private final DriverState state;
   private final StageRendezvous stages;
   private final TransferRendezvous transfers;
+  private final OutputAdoptions adoptions;
   private final Consumer<String> pressed;
 
   /**
@@ -53,16 +55,19 @@ public final class DriverAnswers {
    *
    * @param stages rendezvous of the tasks of barrier stages
    * @param transfers state that executors request for their transfers
+   * @param adoptions of map outputs of dead executors
    * @param pressed receives the id of an executor that runs out of memory
    */
   public DriverAnswers(
       DriverState state,
       StageRendezvous stages,
       TransferRendezvous transfers,
+      OutputAdoptions adoptions,
       Consumer<String> pressed) {
     this.state = state;
     this.stages = stages;
     this.transfers = transfers;
+    this.adoptions = adoptions;
     this.pressed = pressed;
   }
 
@@ -86,6 +91,8 @@ public final class DriverAnswers {
       return new Losses(transfers.losses().since(ask.known()));
     } else if (message instanceof AskEnded ask) {
       return new Ended(DriverState.ended(ask.shuffles()));
+    } else if (message instanceof Adopt adopt) {
+      return adoptions.answer(adopt);
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

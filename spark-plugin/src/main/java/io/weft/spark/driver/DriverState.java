@@ -282,6 +282,16 @@ public final class DriverState {
     return found;
   }
 
+  /** Whether an executor has announced itself and has not ended. */
+  boolean isRunning(String executorId) {
+    return peers.containsKey(executorId);
+  }
+
+  /** Whether map outputs of a shuffle that Spark removed may be used again. */
+  public static boolean isRestorable(int shuffle) {
+    return manager().filter(manager -> manager.isRestorable(shuffle)).isPresent();
+  }
+
   /** Number of running executors that announced themselves. */
   public int peers() {
     return peers.size();

@@ -6,6 +6,7 @@ import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
 import io.weft.shuffle.ExchangeOptions.TrafficOptions;
 import io.weft.shuffle.store.EncryptionKey;
+import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.ContainerMemory;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.PathSettings.OptionNames;
@@ -62,6 +63,7 @@ final class ExecutorOptions {
         memory(),
         network(),
         traffic(),
+        AdoptionSettings.of(conf),
         OptionNames.settings());
   }
 

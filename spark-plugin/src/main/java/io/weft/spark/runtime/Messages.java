@@ -34,6 +34,7 @@ public final class Messages {
           CliqueCall,
           AskLosses,
           AskEnded,
+          Adopt,
           FeedRankReport {}
 
   /**
@@ -103,6 +104,29 @@ public final class Messages {
   }
 
   /**
+   * Sent by an executor that has adopted map outputs of one that died on its host. Answered by an
+   * {@link Adoption}; while that is pending, the executor sends it again.
+   *
+   * @param adopter the sender's Spark id
+   * @param host of the sender's block manager
+   * @param port of the sender's block manager
+   * @param topology of the sender's block manager; null if it has none
+   * @param executorId of the dead executor
+   * @param incarnation of the dead executor
+   * @param outputs the map ids of the outputs that the sender has now, by shuffle
+   */
+  @SuppressWarnings("ArrayRecordComponent") // Never compared.
+  public record Adopt(
+      String adopter,
+      String host,
+      int port,
+      String topology,
+      String executorId,
+      String incarnation,
+      Map<Integer, long[]> outputs)
+      implements ToDriver {}
+
+  /**
    * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which
    * acknowledges it.
    *
@@ -118,6 +142,32 @@ public final class Messages {
   public record Ended(List<Integer> shuffles) implements Serializable {
     public Ended {
       shuffles = List.copyOf(shuffles);
+    }
+  }
+
+  /**
+   * Whether readers find adopted map outputs at their new executor.
+   *
+   * @param refusal why the driver moved none, as a clause; null if it did not refuse
+   * @param outputs the map ids that were moved, by shuffle; null if it refused or is not done
+   */
+  public record Adoption(String refusal, Map<Integer, long[]> outputs) implements Serializable {
+    /** The answer while the driver works on it. */
+    public static final Adoption PENDING = new Adoption(null, null);
+
+    /** The answer if no place was moved. */
+    public static Adoption refused(String reason) {
+      return new Adoption(reason, null);
+    }
+
+    /** The answer with the outputs whose places were moved. */
+    public static Adoption moved(Map<Integer, long[]> outputs) {
+      return new Adoption(null, new HashMap<>(outputs));
+    }
+
+    /** Whether the executor shall ask again. */
+    public boolean isPending() {
+      return refusal == null && outputs == null;
     }
   }
 

@@ -166,6 +166,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 shuffle -> SparkEnv.get().shuffleManager().unregisterShuffle(shuffle))
             .start();
     WeftExecutor.start(exchange, context);
+    exchange.adoptSiblings(new DriverAgreement(context));
     collectives.start();
     transfers.start();
     gpu.start();

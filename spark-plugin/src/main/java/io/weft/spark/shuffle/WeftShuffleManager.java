@@ -14,10 +14,14 @@ import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import io.weft.spark.shuffle.RecordsReader.PackedRows;
 import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
+import java.lang.ref.WeakReference;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.DeterministicLevel;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
@@ -48,6 +52,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final BlockSizes blockSizes;
   private final WeftBlockResolver resolver;
   private final ShuffleFailures failures;
+
+  /** Shuffles that Weft carries, on the driver. They must not keep Spark from forgetting them. */
+  private final Map<Integer, WeakReference<ShuffleDependency<?, ?, ?>>> carried =
+      new ConcurrentHashMap<>();
+
   private final Fallbacks fallbacks =
       new Fallbacks("Spark's sort shuffle carries a shuffle instead of Weft");
   private final Fallbacks hostFeeds =
@@ -115,7 +124,20 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
     // Push-based shuffle needs the data file of a sort shuffle.
     dependency.setShuffleMergeAllowed(false);
+    carried.put(shuffleId, new WeakReference<>(dependency));
     return new WeftShuffleHandle<>(shuffleId, dependency);
+  }
+
+  /**
+   * Whether Spark repeats map tasks of a shuffle one by one, and each makes the same rows again.
+   * Then an output that Spark has removed can be used with all others. On the driver only.
+   */
+  public boolean isRestorable(int shuffleId) {
+    WeakReference<ShuffleDependency<?, ?, ?>> known = carried.get(shuffleId);
+    ShuffleDependency<?, ?, ?> dependency = known == null ? null : known.get();
+    return dependency != null
+        && !dependency.rdd().isBarrier()
+        && !dependency.rdd().outputDeterministicLevel().equals(DeterministicLevel.INDETERMINATE());
   }
 
   @Override
@@ -194,6 +216,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
 
   @Override
   public boolean unregisterShuffle(int shuffleId) {
+    carried.remove(shuffleId);
     sizes.forget(shuffleId);
     blockSizes.forget(shuffleId);
     resolver.forget(shuffleId);

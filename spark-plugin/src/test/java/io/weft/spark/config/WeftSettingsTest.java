@@ -38,6 +38,10 @@ class WeftSettingsTest {
     expected.put("spark.weft.memory.idleTime", "60s");
     expected.put("spark.weft.spill.size", "1t");
     expected.put("spark.weft.spill.privateMemory", "1g");
+    expected.put("spark.weft.adopt.enabled", "true");
+    expected.put("spark.weft.adopt.timeout", "30s");
+    expected.put("spark.weft.adopt.verify", "sample");
+    expected.put("spark.weft.adopt.inBudget", "true");
     expected.put("spark.weft.fetch.timeout", "120s");
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");

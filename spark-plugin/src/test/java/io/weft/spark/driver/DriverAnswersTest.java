@@ -45,7 +45,11 @@ class DriverAnswersTest {
   private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
   private final DriverAnswers answers =
       new DriverAnswers(
-          state, new StageRendezvous(), new TransferRendezvous(cliques, losses), pressed::add);
+          state,
+          new StageRendezvous(),
+          new TransferRendezvous(cliques, losses),
+          new OutputAdoptions(state, shuffle -> false),
+          pressed::add);
 
   @Test
   void anExecutorOfTheSameVersionMayJoin() {

@@ -26,6 +26,7 @@ class StatusHtmlTest {
             state,
             new StageRendezvous(),
             new TransferRendezvous(new RendezvousService<>(losses), losses),
+            new OutputAdoptions(state, shuffle -> false),
             unused -> {});
     PeerAddress address =
         new PeerAddress(id, "00c0ffee", "host", 1, "/folder", "token", kernel, "1", gpu);

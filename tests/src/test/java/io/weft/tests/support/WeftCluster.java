@@ -170,7 +170,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     assertThat(ExecutorProbe.statistics(context())).as("executors at work").hasSize(executors);
   }
 
-  private Collection<String> known() {
+  /** The ids of the executors that the driver knows. */
+  public Collection<String> known() {
     return CollectionConverters.asJavaCollection(backend().getExecutorIds());
   }
 

@@ -1,0 +1,98 @@
+package io.weft.shuffle.store;
+
+import io.weft.shuffle.store.PrivateFolders.FolderNames;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.LinkedHashSet;
+import java.util.Optional;
+
+/**
+ * The folder of an executor that has died, while this process may adopt what is in it. It holds the
+ * lock of the dead executor. The kernel gives that lock only after the process has ended, and to
+ * one process at a time. So the dead executor writes nothing more, no other executor adopts the
+ * folder, and no sweep removes it. For one thread.
+ */
+public final class DeadFolder implements AutoCloseable {
+  private final Path path;
+  private final LockedFile lock;
+
+  private DeadFolder(Path path, LockedFile lock) {
+    this.path = path;
+    this.lock = lock;
+  }
+
+  /**
+   * Takes the lock of a dead executor whose folder is not settled.
+   *
+   * @return empty if the executor lives, another process has the lock, or the folder is settled
+   * @throws NoSuchFileException if the folder was removed
+   */
+  public static Optional<DeadFolder> seize(Path folder) throws IOException {
+    if (isSettled(folder)) {
+      return Optional.empty();
+    }
+    Optional<LockedFile> seized = LockedFile.seize(folder.resolve(FolderNames.ALIVE));
+    if (seized.isEmpty()) {
+      return Optional.empty();
+    }
+    DeadFolder dead = new DeadFolder(folder, seized.get());
+    // An executor that lost its token creates its folder again, and has no lock meanwhile.
+    if (!isSettled(folder) && Files.exists(folder.resolve(FolderNames.TOKEN))) {
+      return Optional.of(dead);
+    }
+    dead.close();
+    return Optional.empty();
+  }
+
+  /** Whether no executor adopts the folder any more. Its application's executors then remove it. */
+  public static boolean isSettled(Path folder) {
+    return !Files.exists(folder.resolve(FolderNames.ADOPTABLE));
+  }
+
+  /** The folder. */
+  public Path path() {
+    return path;
+  }
+
+  /** Spark's id of the dead executor, with characters that are not safe in names replaced. */
+  public String executorId() {
+    String name = path.getFileName().toString();
+    return name.substring(0, name.lastIndexOf('-'));
+  }
+
+  /** The dead executor's incarnation. */
+  public String incarnation() {
+    String name = path.getFileName().toString();
+    return name.substring(name.lastIndexOf('-') + 1);
+  }
+
+  /** The keys of the published outputs. An output that was being written has no index. */
+  public Collection<BlockKey> outputs() {
+    LinkedHashSet<BlockKey> keys = new LinkedHashSet<>();
+    for (Path place : IndexFiles.places(path)) {
+      for (Path file : FolderSweep.entries(place)) {
+        MapOutputFormat.key(file.getFileName().toString()).ifPresent(keys::add);
+      }
+    }
+    return keys;
+  }
+
+  /** Ends the adoption: the folder can be removed when no reader has a lease in it. */
+  public void settle() throws IOException {
+    Files.deleteIfExists(path.resolve(FolderNames.ADOPTABLE));
+  }
+
+  /** Removes the folder, unless it is not settled or a living reader has a lease in it. */
+  public static void remove(Path folder) {
+    FolderSweep.executor(folder);
+  }
+
+  /** Gives up the lock. */
+  @Override
+  public void close() throws IOException {
+    lock.close();
+  }
+}

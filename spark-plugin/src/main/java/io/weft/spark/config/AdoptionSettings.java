@@ -1,0 +1,77 @@
+package io.weft.spark.config;
+
+import static io.weft.spark.config.Setting.Scope.APPLICATION;
+
+import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
+import io.weft.shuffle.store.FolderAdoption.Verify;
+import io.weft.spark.config.Setting.SettingTypes;
+import java.time.Duration;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/** The settings of the adoption of map outputs whose executor died. */
+public final class AdoptionSettings {
+  /** With it, all attempts of a map task have one map id, so attempts could mix. */
+  public static final String OLD_FETCH_PROTOCOL = "spark.shuffle.useOldFetchProtocol";
+
+  /** Whether executors adopt outputs. */
+  public static final Setting<Boolean> ENABLED =
+      new Setting<>(
+          WeftSettings.PREFIX + "adopt.enabled",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether an executor adopts the map outputs of another executor of its application that"
+              + " is killed on its host, so that Spark does not compute them again. Blocks in GPU"
+              + " memory cannot be adopted.");
+
+  /** How long an adoption may take. */
+  public static final Setting<Duration> TIMEOUT =
+      new Setting<>(
+          WeftSettings.PREFIX + "adopt.timeout",
+          SettingTypes.duration(Duration.ofMillis(100), Duration.ofHours(1)),
+          Duration.ofSeconds(30),
+          APPLICATION,
+          "How long an executor that adopts map outputs waits for the driver's agreement. After"
+              + " that, Spark computes the outputs again. A number without a unit is seconds.");
+
+  /** Which chunks are verified. */
+  public static final Setting<Verify> VERIFY =
+      new Setting<>(
+          WeftSettings.PREFIX + "adopt.verify",
+          SettingTypes.choice(Verify.class),
+          Verify.SAMPLE,
+          APPLICATION,
+          "Which chunks on disk are verified by their checksums before their map output is adopted."
+              + " none: none. sample: the first of each map output. whole: all of them, which"
+              + " reads all. Chunks in memory have no checksums. Readers verify chunks on disk in"
+              + " any case (spark.weft.checksums).");
+
+  /** Whether adopted memory counts in the budget of its new owner. */
+  public static final Setting<Boolean> IN_BUDGET =
+      new Setting<>(
+          WeftSettings.PREFIX + "adopt.inBudget",
+          SettingTypes.bool(),
+          true,
+          APPLICATION,
+          "Whether adopted segments count in spark.weft.memory.size and spark.weft.spill.size of"
+              + " the executor that adopts them. They may exceed these. When false, the executor"
+              + " may use its whole budget beside them.");
+
+  private AdoptionSettings() {}
+
+  /** Returns the options of an executor. */
+  public static AdoptionOptions of(SparkConf conf) {
+    return new AdoptionOptions(isOn(conf), VERIFY.get(conf), IN_BUDGET.get(conf));
+  }
+
+  /** Whether executors of this application adopt outputs. */
+  public static boolean isOn(SparkConf conf) {
+    return ENABLED.get(conf) && !conf.getBoolean(OLD_FETCH_PROTOCOL, false);
+  }
+
+  /** These settings, in the order of the documentation. */
+  static List<Setting<?>> all() {
+    return List.of(ENABLED, TIMEOUT, VERIFY, IN_BUDGET);
+  }
+}

@@ -1,0 +1,15 @@
+package io.weft.tests.system;
+
+/** Adopted blocks are spilled to disk and encrypted, nearly all of them. */
+class AdoptionOfEncryptedDisksTest extends AdoptionContract {
+  private static final int SEGMENT = 1 << 20;
+
+  AdoptionOfEncryptedDisksTest() {
+    cluster
+        .set("spark.io.encryption.enabled", "true")
+        .set("spark.weft.adopt.verify", "whole")
+        .set("spark.weft.memory.segmentSize", Integer.toString(SEGMENT))
+        .set("spark.weft.memory.size", Integer.toString(SEGMENT))
+        .set("spark.weft.spill.privateMemory", Integer.toString(32 * SEGMENT));
+  }
+}
