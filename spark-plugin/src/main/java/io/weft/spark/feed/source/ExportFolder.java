@@ -109,12 +109,12 @@ final class ExportFolder {
       try (OutputStream out = files.create(draft, false)) {
         out.write(text(manifest).getBytes(StandardCharsets.UTF_8));
       }
-      boolean unused = files.delete(target, false);
+      delete(target);
       if (!files.rename(draft, target)) {
         throw new IOException("another program wrote " + target + " at the same time");
       }
     } catch (IOException | RuntimeException | Error e) {
-      boolean unused = files.delete(draft, false);
+      delete(draft);
       throw e;
     }
   }
@@ -125,10 +125,15 @@ final class ExportFolder {
 
   /** Deletes the manifest, and the folder if it is then empty. */
   void remove() throws IOException {
-    boolean unused = files().delete(new Path(path, MANIFEST), false);
+    delete(new Path(path, MANIFEST));
     if (children().isEmpty()) {
-      boolean deleted = files().delete(path, false);
+      delete(path);
     }
+  }
+
+  /** Deletes a file or an empty folder, if it exists. */
+  private void delete(Path file) throws IOException {
+    boolean unused = files().delete(file, false);
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.weft.spark.feed.source;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.weft.spark.feed.FeedExport;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
@@ -149,7 +150,7 @@ public final class WeftSource
           leased.rows(),
           export.shards().size(),
           folder,
-          options.lease().map(lease -> lease.toString()).orElse("until the application ends"));
+          options.lease().map(Duration::toString).orElse("until the application ends"));
     } finally {
       if (!kept) {
         export.close();
