@@ -3,6 +3,7 @@ package io.weft.tests.system;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.tests.application.InteractiveApplication;
+import io.weft.tests.support.Answers;
 import io.weft.tests.support.BuildTree;
 import io.weft.tests.support.ChildProcess;
 import io.weft.tests.support.Conversation;
@@ -112,6 +113,7 @@ class PythonFeedTest {
   /** SIGKILL for driver and executors: what a reader has open, it reads to the end. */
   @Test
   void readersOutliveAKilledApplication() throws IOException {
+    Answers.prepare(List.of()); // The application registers the tables.
     Path packages = Files.createDirectory(WORKSPACE.folder().resolve("packages"));
     Python python = Python.install(wheel(), packages);
     Map<String, String> settings = settings(python);
