@@ -49,9 +49,11 @@ public final class FeedExport extends ShardedExport<FeedExport.Shard> {
   }
 
   /**
-   * Describes the export as JSON: {@code ranks}, {@code batchRows}, {@code rows}, {@code schema}
-   * (as Spark writes it), {@code tensors} (per column {@code dtype} and {@code shape} of one row)
-   * and {@code shards} with the fields of {@link Shard}.
+   * Describes the export as JSON. {@code format} is the version of this description. The id of the {@code application} and the number of the {@code
+   * export} in it identify the export. {@code ranks}, {@code batchRows}, {@code rows} and {@code
+   * shuffleSeed} (null without one) describe the feed. {@code schema} is as Spark writes it; {@code
+   * tensors} has per column the {@code dtype} and {@code shape} of one row. {@code shards} has the
+   * fields of {@link Shard}.
    */
   public String manifest() {
     return json();
@@ -66,6 +68,7 @@ public final class FeedExport extends ShardedExport<FeedExport.Shard> {
       type.put("shape", column.shape());
       tensors.put(column.name(), type);
     }
+    manifest.put("shuffleSeed", spec().shuffleSeed());
     manifest.put("schema", new ObjectMapper().readTree(spec().schema().json()));
     manifest.put("tensors", tensors);
   }

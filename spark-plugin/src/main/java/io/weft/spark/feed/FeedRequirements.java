@@ -31,7 +31,8 @@ final class FeedRequirements {
     checkNames(spec);
     Optional<String> unsupported = ColumnarSchema.unsupportedReason(spec.schema());
     if (unsupported.isPresent()) {
-      throw new IllegalArgumentException("a feed cannot carry " + unsupported.get());
+      throw new IllegalArgumentException(
+          "a feed cannot carry " + unsupported.get() + "; cast it or leave it out");
     }
     // Checks a column's metadata.
     List<TensorColumn> unused = TensorCheck.columns(spec.schema());

@@ -21,6 +21,9 @@ import org.slf4j.LoggerFactory;
 public abstract class ShardedExport<S> implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShardedExport.class);
 
+  /** The version of the manifest, which readers compare. */
+  private static final int FORMAT = 1;
+
   private final SparkContext context;
   private final int number;
   private final FeedSpec spec;
@@ -52,6 +55,9 @@ public abstract class ShardedExport<S> implements AutoCloseable {
   final String json() {
     Map<String, Object> manifest = new LinkedHashMap<>();
     try {
+      manifest.put("format", FORMAT);
+      manifest.put("application", context.applicationId());
+      manifest.put("export", number);
       manifest.put("ranks", spec.ranks());
       manifest.put("batchRows", spec.batchRows());
       manifest.put("rows", shards.stream().mapToLong(this::rows).sum());

@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import io.weft.spark.config.WeftSettings;
+import io.weft.spark.feed.arrow.ShardFile;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -133,8 +134,10 @@ public final class WeftFeed {
    * until all are written.
    *
    * @return the export, which keeps the files until the caller closes it
+   * @throws IllegalArgumentException naming a column that has no Arrow form
    */
   public FeedExport export() {
+    ShardFile.requireArrowForm(data.schema());
     try (FeedExchange exchange = exchange()) {
       return exchange.export();
     }

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Files for other processes, read by Arrow Java, by Arrow JavaScript, and by numpy. */
+/** Files for other processes, read by Arrow Java and by Arrow JavaScript. */
 class FeedExportTest {
   private static LocalSpark spark;
 
@@ -209,24 +209,6 @@ class FeedExportTest {
         read.get("ids").forEach(id -> ids.add(id.asLong()));
       }
       assertThat(ids).containsExactlyInAnyOrderElementsOf(range(200));
-    }
-  }
-
-  /** The script parses the file itself; each array has to start at its offset in the file. */
-  @Test
-  void numpyFindsEveryTensorAtItsAddress() throws Exception {
-    try (FeedExport export = feed(205).lastBatch(LastBatch.KEEP).export()) {
-      Path manifest = folder.resolve("feed.json");
-      export.writeManifest(manifest);
-      JsonNode read = PythonScript.run("read-feed.py", manifest.toString());
-      assertThat(read.get("batches").asInt())
-          .isEqualTo(export.shards().stream().mapToInt(FeedExport.Shard::batches).sum());
-      assertThat(read.get("wrong").asInt()).isZero();
-      assertThat(read.get("misaligned").asInt()).isZero();
-      assertThat(read.get("elsewhere").asInt()).isZero();
-      List<Long> ids = new ArrayList<>();
-      read.get("ids").forEach(id -> ids.add(id.asLong()));
-      assertThat(ids).containsExactlyInAnyOrderElementsOf(range(205));
     }
   }
 }

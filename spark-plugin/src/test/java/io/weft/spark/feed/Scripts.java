@@ -20,7 +20,7 @@ final class Scripts {
 
   static boolean isThere(String program) {
     return Arrays.stream(System.getenv("PATH").split(File.pathSeparator))
-        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
+        .anyMatch(folder -> Files.isExecutable(Path.of(folder).resolve(program)));
   }
 
   /** Returns whether a command exits with 0 within the timeout. */

@@ -34,6 +34,7 @@ class ReachTest {
       List.of(
           "io.weft.spark.WeftPlugin",
           "io.weft.spark.WeftKryoRegistrator",
+          "io.weft.spark.feed.source.WeftSource",
           "io.weft.spark.sql.WeftSessionExtensions",
           "io.weft.spark.shuffle.WeftShuffleManager",
           "io.weft.spark.rapids.WeftRapidsTransport",

@@ -43,8 +43,23 @@ class OneJarTest {
             .as("map outputs by " + route)
             .isGreaterThan(before);
       }
+      saveFeed(talk);
       talk.quit();
     }
     WORKSPACE.awaitNoFiles();
+  }
+
+  /** The data source is found in a jar that only {@code --jars} names, by SQL alone. */
+  private static void saveFeed(Conversation talk) {
+    talk.order(
+        "sql CREATE TABLE exported USING weft OPTIONS (ranks 2, batchRows 50, shuffleSeed 17)"
+            + " AS SELECT id, array(id) AS x FROM range(1000)");
+    assertThat(talk.order("sql SELECT * FROM exported WHERE rows = 500")).isEqualTo("2");
+    assertThat(talk.order("sql SELECT DISTINCT path FROM exported")).isEqualTo("2");
+    assertThat(
+            talk.orderThatFails(
+                "sql CREATE TABLE refused USING weft OPTIONS (ranks 0) AS SELECT 1 AS one"))
+        .contains("option ranks of format weft is \"0\"");
+    talk.order("sql DROP TABLE exported");
   }
 }

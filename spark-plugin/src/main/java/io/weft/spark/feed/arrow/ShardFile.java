@@ -58,6 +58,15 @@ public final class ShardFile implements AutoCloseable {
   }
 
   /**
+   * Checks that files of a schema can be written.
+   *
+   * @throws IllegalArgumentException naming a column that has no Arrow form
+   */
+  public static void requireArrowForm(StructType schema) {
+    Schema unused = ArrowFields.of(schema);
+  }
+
+  /**
    * Starts a file.
    *
    * @param path of an empty file

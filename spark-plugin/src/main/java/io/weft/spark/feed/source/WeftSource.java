@@ -1,0 +1,165 @@
+package io.weft.spark.feed.source;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.weft.spark.feed.FeedExport;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.RelationProvider;
+import org.apache.spark.sql.types.DataType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The data source {@code weft}. Saving a data frame makes a feed, exports it as Arrow files in
+ * shared memory, and writes a manifest into the folder of the given path. Loading that path gives
+ * one row per shard: see {@link ShardList}.
+ *
+ * <p>The export is freed when its folder or manifest is deleted or replaced, when its lease ends,
+ * and when the application ends. Shards that another process has locked stay until their unlock.
+ * Spark creates one for each use. Stateless.
+ */
+public final class WeftSource
+    implements DataSourceRegister, CreatableRelationProvider, RelationProvider {
+  private static final Logger LOG = LoggerFactory.getLogger(WeftSource.class);
+
+  /** Spark creates it by reflection. */
+  public WeftSource() {}
+
+  @Override
+  public String shortName() {
+    return "weft";
+  }
+
+  /** Accepts every type, because a feed itself names the columns that it cannot carry. */
+  @Override
+  public boolean supportsDataType(DataType type) {
+    return true;
+  }
+
+  /**
+   * Exports a data frame.
+   *
+   * @return the list of the shards
+   * @throws IllegalArgumentException if an option is wrong, or the data cannot be fed
+   * @throws IllegalStateException if the path exists and the mode does not replace it, or the
+   *     application cannot run feeds
+   */
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context,
+      SaveMode mode,
+      scala.collection.immutable.Map<String, String> parameters,
+      Dataset<Row> data) {
+    FeedOptions options = FeedOptions.of(CollectionConverters.asJava(parameters));
+    SparkSession session = context.sparkSession();
+    ExportFolder folder = folder(session, options);
+    try {
+      if (isToBeWritten(folder, mode)) {
+        write(session, data, options, folder);
+      }
+      return list(context, folder);
+    } catch (IOException e) {
+      throw unusable(folder, e);
+    }
+  }
+
+  /** Lists the shards of an export. */
+  @Override
+  public BaseRelation createRelation(
+      SQLContext context, scala.collection.immutable.Map<String, String> parameters) {
+    // A table's options are those that it was created with.
+    Map<String, String> options = CollectionConverters.asJava(parameters);
+    ExportFolder folder = folder(context.sparkSession(), FeedOptions.withDefaultRanks(options));
+    try {
+      return list(context, folder);
+    } catch (IOException e) {
+      throw unusable(folder, e);
+    }
+  }
+
+  private static ExportFolder folder(SparkSession session, FeedOptions options) {
+    return ExportFolder.of(new Path(options.path()), hadoop(session));
+  }
+
+  private static org.apache.hadoop.conf.Configuration hadoop(SparkSession session) {
+    return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf();
+  }
+
+  private static BaseRelation list(SQLContext context, ExportFolder folder) throws IOException {
+    ObjectNode manifest =
+        folder
+            .manifest()
+            .orElseThrow(
+                () ->
+                    new IllegalArgumentException(
+                        ("%s has no export: its lease or its application has ended, it was"
+                                + " deleted, or none was saved there")
+                            .formatted(folder)));
+    return new ShardList(context, manifest);
+  }
+
+  /** Decides by the mode, before any row moves. */
+  private static boolean isToBeWritten(ExportFolder folder, SaveMode mode) throws IOException {
+    switch (mode) {
+      case Append ->
+          throw new IllegalArgumentException(
+              "an export cannot be appended to, because all rows are dealt at once: save %s with mode"
+                      .formatted(folder)
+                  + " overwrite, or to another path");
+      case Overwrite -> {
+        folder.requireOnlyExport();
+        return true;
+      }
+      case ErrorIfExists -> {
+        if (folder.exists()) {
+          throw new IllegalStateException(
+              "%s already exists: save with mode overwrite, or delete it".formatted(folder));
+        }
+        return true;
+      }
+      default -> {
+        return !folder.exists();
+      }
+    }
+  }
+
+  private static void write(
+      SparkSession session, Dataset<Row> data, FeedOptions options, ExportFolder folder)
+      throws IOException {
+    FeedExport export = options.feed(data).export();
+    boolean kept = false;
+    try {
+      LeasedExport leased =
+          LeasedExport.of(session.sparkContext(), export, folder, options.lease());
+      folder.publish(leased.manifest());
+      LiveExports.keep(leased);
+      kept = true;
+      LOG.info(
+          "Exported {} rows for {} ranks to {}; lease: {}",
+          leased.rows(),
+          export.shards().size(),
+          folder,
+          options.lease().map(Duration::toString).orElse("until the application ends"));
+    } finally {
+      if (!kept) {
+        export.close();
+      }
+    }
+  }
+
+  private static IllegalStateException unusable(ExportFolder folder, IOException cause) {
+    return new IllegalStateException(
+        "the export in %s cannot be read or written: %s".formatted(folder, cause), cause);
+  }
+}
