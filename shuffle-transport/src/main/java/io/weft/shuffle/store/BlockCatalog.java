@@ -6,6 +6,7 @@ import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_PUBLISHED;
 
 import io.weft.memory.SharedArena;
 import io.weft.shuffle.peer.ExchangeCounters;
+import io.weft.shuffle.peer.TrafficReport.Figure;
 import io.weft.shuffle.store.OwnedOutput.OwnedHold;
 import io.weft.shuffle.store.ShuffleOutputs.RetiredOutputs;
 import java.io.IOException;
@@ -210,6 +211,7 @@ public final class BlockCatalog implements AutoCloseable {
     counters.increment(OUTPUTS_PUBLISHED);
     counters.add(BYTES_PUBLISHED, output.bytes());
     counters.add(BYTES_SPILLED, output.spilledBytes());
+    counters.traffic().add(key.shuffleId(), Figure.ON_DISK, output.spilledBytes());
   }
 
   private void writeIndex(MapOutput index) throws IOException {
