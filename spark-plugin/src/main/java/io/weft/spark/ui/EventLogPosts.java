@@ -7,13 +7,13 @@ import java.util.function.Supplier;
 
 /**
  * Posts what has changed in the Weft tab to Spark's event log. The pause between two posts doubles
- * from 10 seconds to 10 minutes. Executors are in a post after 1, 2, 4 minutes and so on, and in
+ * from 5 seconds to 10 minutes. Executors are in a post after 1, 2, 4 minutes and so on, and in
  * the last one. So the size of the log grows with the shuffles and not with the time.
  *
  * <p>Thread-safe.
  */
 public final class EventLogPosts {
-  private static final long FIRST_PAUSE = Duration.ofSeconds(10).toMillis();
+  private static final long FIRST_PAUSE = Duration.ofSeconds(5).toMillis();
   private static final long LAST_PAUSE = Duration.ofMinutes(10).toMillis();
   private static final long FIRST_EXECUTORS = Duration.ofMinutes(1).toMillis();
 

@@ -82,7 +82,7 @@ class ActivityTest {
     report("0", true, "localBytes", 99);
     assertThat(activity.executors().rows()).hasSize(ExecutorTable.MAX_ENDED);
     assertThat(activity.executors().total("localBytes")).isEqualTo(10L * executors);
-    assertThat(made.html())
+    assertThat(made.html("pageSize", "500"))
         .contains("executor 599 on host-599: killed")
         .contains("<td>599</td><td>host-599</td><td>ended</td>");
   }

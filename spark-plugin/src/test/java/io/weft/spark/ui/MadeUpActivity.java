@@ -12,17 +12,24 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
 
 /** An application that never ran, of any size. */
 final class MadeUpActivity {
   private static final int EXECUTORS_OF_A_HOST = 4;
 
+  private static final List<String> HOSTS =
+      IntStream.range(0, 250).mapToObj("worker-%04d.cluster.example"::formatted).toList();
+
+  private static final List<String> METRICS =
+      WeftMetrics.all().stream().limit(40).map(WeftMetrics.Metric::name).toList();
+
   final AtomicLong clock = new AtomicLong(1_700_000_000_000L);
   final Activity activity = new Activity(id -> host(Integer.parseInt(id)), clock::get);
 
   static String host(int executor) {
-    return "worker-%04d.cluster.example".formatted(executor / EXECUTORS_OF_A_HOST);
+    return HOSTS.get(executor / EXECUTORS_OF_A_HOST);
   }
 
   static Overview overview() {
@@ -58,16 +65,14 @@ final class MadeUpActivity {
   /** A report of an executor that read the last shuffles from all executors. */
   void report(int executor, int executors, int firstShuffle, int shuffles) {
     Map<String, Long> values = new HashMap<>();
-    WeftMetrics.all().stream()
-        .limit(40)
-        .forEach(metric -> values.put(metric.name(), clock.get() % 10_000_000_000L + executor));
+    METRICS.forEach(metric -> values.put(metric, clock.get() % 10_000_000_000L + executor));
     List<ShuffleTraffic> traffic = new ArrayList<>();
     for (int i = 0; i < shuffles; i++) {
       traffic.add(figures(firstShuffle + i, 1_000L * executor));
     }
     Map<String, Long> sources = new HashMap<>();
     boolean byHost = executors > 64;
-    for (int i = 0; i < executors && sources.size() < TrafficReport.MAX_ENTRIES; i++) {
+    for (int i = 0; i < executors; i += byHost ? EXECUTORS_OF_A_HOST : 1) {
       sources.put(byHost ? host(i) : Integer.toString(i), 1_000_000L * (i + executor + 1));
     }
     activity.reported(

@@ -182,10 +182,10 @@ class StatusHtmlTest {
       made.shuffle(i);
     }
     assertThat(made.html().length()).isLessThan(small + 20_000);
-    for (int second = 0; second < 2 * ExecutorTable.MAX_SAMPLES; second++) {
+    for (int step = 0; step < ExecutorTable.MAX_SAMPLES; step++) {
       made.clock.addAndGet(10_000);
       for (int i = 0; i < executors; i++) {
-        made.report(i, executors, 9000, second == 0 ? 200 : 1);
+        made.report(i, executors, 9000, step == 0 ? 200 : 1);
       }
     }
     for (int i = 0; i < 2 * TimeLine.MAX_EVENTS; i++) {

@@ -57,7 +57,7 @@ class WeftTabTest {
       assertThat(shuffles.findValues("readers")).allSatisfy(r -> assertThat(r.size()).isOne());
       assertThat(sum(shuffles, "own")).isEqualTo(LocalSpark.count(ExchangeCounter.LOCAL_BYTES));
       assertThat(sum(shuffles, "written"))
-          .isEqualTo(LocalSpark.count(ExchangeCounter.BYTES_PUBLISHED));
+          .isEqualTo(sum(sparksStages(spark), "shuffleWriteBytes"));
       assertThat(json.at("/traffic/bytes/0/0").longValue())
           .isEqualTo(LocalSpark.count(ExchangeCounter.LOCAL_BYTES));
       assertThat(get(spark, "/weft/?sort=rows&desc=true"))
@@ -69,6 +69,12 @@ class WeftTabTest {
       assertThat(get(spark, "/stages/stage/?id=" + stage + "&attempt=0"))
           .contains("Details for Stage " + stage);
     }
+  }
+
+  private static JsonNode sparksStages(LocalSpark spark) throws IOException {
+    String application = spark.session().sparkContext().applicationId();
+    return new ObjectMapper()
+        .readTree(get(spark, "/api/v1/applications/" + application + "/stages"));
   }
 
   private static long sum(JsonNode rows, String name) {

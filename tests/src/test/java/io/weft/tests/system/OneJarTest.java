@@ -32,6 +32,8 @@ class OneJarTest {
         new Submission(WORKSPACE, home, InteractiveApplication.class)
             .master("local-cluster[2,1,1024]")
             .plugin()
+            .set("spark.ui.enabled", "true")
+            .set("spark.ui.port", "0")
             .jar(BuildTree.weftJar());
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("version")).startsWith(distribution);
@@ -43,6 +45,8 @@ class OneJarTest {
             .as("map outputs by " + route)
             .isGreaterThan(before);
       }
+      assertThat(talk.order("page /weft/")).contains("On: SQL shuffles", "<td>columns</td>");
+      assertThat(talk.order("page /weft/json?pageSize=3")).contains("\"pageSize\" : 3");
       talk.quit();
     }
     WORKSPACE.awaitNoFiles();
