@@ -97,7 +97,7 @@ final class ActivityListener extends SparkListener {
 
   /** Adds a shuffle with its route when its first stage starts. */
   private void see(int shuffle) {
-    if (activity.shuffles().contains(shuffle)) {
+    if (activity.shuffles().isRouted(shuffle)) {
       return;
     }
     RouteTaken route = shuffles.routes().apply(shuffle).orElse(new RouteTaken("", "", 0));

@@ -23,6 +23,7 @@ public final class ShuffleTable {
   private final LinkedHashMap<Integer, Shuffle> shuffles = new LinkedHashMap<>();
   private final TreeSet<Integer> changed = new TreeSet<>();
   private long dropped;
+  private int lastDropped = -1;
 
   /** The figures of one shuffle. */
   private static final class Shuffle {
@@ -32,6 +33,7 @@ public final class ShuffleTable {
     private final long[] traffic = new long[Figure.COUNT];
     private String route = "";
     private String why = "";
+    private boolean isRouted;
     private int attempts;
     private int partitions;
     private long rows;
@@ -110,6 +112,7 @@ public final class ShuffleTable {
     shuffle.route = route.name();
     shuffle.why = route.why();
     shuffle.partitions = route.partitions();
+    shuffle.isRouted = true;
   }
 
   /** The reduce partitions of a shuffle; 0 if they are not known. */
@@ -118,9 +121,10 @@ public final class ShuffleTable {
     return shuffle == null ? 0 : shuffle.partitions;
   }
 
-  /** Whether the table has a shuffle. */
-  public synchronized boolean contains(int id) {
-    return shuffles.containsKey(id);
+  /** Whether the route of a shuffle was recorded. */
+  public synchronized boolean isRouted(int id) {
+    Shuffle shuffle = shuffles.get(id);
+    return shuffle != null && shuffle.isRouted;
   }
 
   /** Records a completed attempt of a stage that wrote a shuffle. */
@@ -160,8 +164,11 @@ public final class ShuffleTable {
     }
   }
 
-  /** Adds what an executor wrote and read. */
+  /** Adds what an executor wrote and read, unless the shuffle is too old for the table. */
   public synchronized void add(ShuffleTraffic traffic) {
+    if (traffic.shuffleId() <= lastDropped && !shuffles.containsKey(traffic.shuffleId())) {
+      return;
+    }
     Shuffle shuffle = at(traffic.shuffleId());
     for (Figure figure : Figure.values()) {
       shuffle.traffic[figure.ordinal()] += traffic.get(figure);
@@ -182,6 +189,7 @@ public final class ShuffleTable {
       shuffles.remove(oldest);
       changed.remove(oldest);
       dropped++;
+      lastDropped = Math.max(lastDropped, oldest);
     }
     return shuffle;
   }

@@ -75,6 +75,9 @@ final class TimeLine {
   /** Adds an event, or replaces it. */
   synchronized void set(Event event) {
     Key key = new Key(event.kind(), event.text());
+    // The newest last: the oldest go.
+    events.remove(key);
+    changed.remove(key);
     events.put(key, event);
     changed.put(key, event);
     if (events.size() > MAX_EVENTS) {
@@ -84,7 +87,7 @@ final class TimeLine {
     }
   }
 
-  /** Returns all events, in the order in which they first happened. */
+  /** Returns all events, in the order in which they last happened. */
   synchronized List<Event> events() {
     return new ArrayList<>(events.values());
   }

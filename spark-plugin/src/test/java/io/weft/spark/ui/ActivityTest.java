@@ -51,6 +51,11 @@ class ActivityTest {
     assertThat(page.rows().get(0).id()).isEqualTo(10);
     assertThat(activity.takeChanges(MadeUpActivity.overview(), false).shuffles())
         .hasSize(ShuffleTable.MAX_SHUFFLES);
+    activity.shuffles().add(MadeUpActivity.figures(3, 1));
+    activity.shuffles().add(MadeUpActivity.figures(30, 1));
+    assertThat(activity.takeChanges(MadeUpActivity.overview(), false).shuffles())
+        .extracting(ShuffleRow::id)
+        .containsExactly(30);
     assertThat(made.html()).contains("10 older shuffles are not in the table");
   }
 

@@ -10,6 +10,10 @@ import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,8 +27,9 @@ class OneJarTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"4.0", "4.2"})
-  void runsOn(String distribution) {
+  void runsOn(String distribution) throws IOException {
     Answers.prepare(Queries.compact());
+    Path logs = Files.createDirectories(WORKSPACE.folder().resolve("logs-" + distribution));
     SparkHome home =
         SparkHome.assemble(
             WORKSPACE.folder().resolve(distribution), distribution, java.util.List.of());
@@ -34,6 +39,9 @@ class OneJarTest {
             .plugin()
             .set("spark.ui.enabled", "true")
             .set("spark.ui.port", "0")
+            .set("spark.eventLog.enabled", "true")
+            .set("spark.eventLog.compress", "false")
+            .set("spark.eventLog.dir", logs.toUri().toString())
             .jar(BuildTree.weftJar());
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("version")).startsWith(distribution);
@@ -49,6 +57,19 @@ class OneJarTest {
       assertThat(talk.order("page /weft/json?pageSize=3")).contains("\"pageSize\" : 3");
       talk.quit();
     }
+    assertThat(logged(logs))
+        .contains("io.weft.spark.ui.ActivityEvent", "\"route\":\"columns\"")
+        .contains("\"executors\":[{\"id\":\"0\"", "{\"id\":\"1\"");
     WORKSPACE.awaitNoFiles();
+  }
+
+  private static String logged(Path logs) throws IOException {
+    StringBuilder text = new StringBuilder();
+    try (Stream<Path> files = Files.walk(logs)) {
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        text.append(Files.readString(file));
+      }
+    }
+    return text.toString();
   }
 }
