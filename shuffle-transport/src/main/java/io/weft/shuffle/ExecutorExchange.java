@@ -22,6 +22,7 @@ import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.PeerAddress.KnownPeers;
 import io.weft.shuffle.peer.PeerDirectory;
+import io.weft.shuffle.peer.Traffic;
 import io.weft.shuffle.store.BlockCatalog;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.ChunkEncryptor;
@@ -374,6 +375,11 @@ public final class ExecutorExchange implements AutoCloseable {
    */
   public SharedArena arena() {
     return arena;
+  }
+
+  /** Bytes by shuffle and by peer that were not reported yet. */
+  public Traffic traffic() {
+    return counters.traffic();
   }
 
   /** A snapshot of the counters and the state. */

@@ -6,6 +6,7 @@ import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.driver.ActivityRecorder;
 import io.weft.spark.driver.DriverAnswers;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.DriverGarbageCollector;
@@ -16,7 +17,6 @@ import io.weft.spark.driver.FailedStartMonitor;
 import io.weft.spark.driver.OutputAdoptions;
 import io.weft.spark.driver.SettingsWarnings;
 import io.weft.spark.driver.ShuffleFailureListener;
-import io.weft.spark.driver.WeftTab;
 import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLossListener;
@@ -60,6 +60,9 @@ final class WeftDriver implements DriverPlugin {
   private OutputAdoptions adoptions;
   private DriverAnswers answers;
 
+  /** Null if the UI is off. */
+  private ActivityRecorder recorder;
+
   @Override
   public Map<String, String> init(SparkContext context, PluginContext plugin) {
     SparkConf conf = context.conf();
@@ -81,7 +84,7 @@ final class WeftDriver implements DriverPlugin {
       SettingsWarnings.on(conf).forEach(LOG::warn);
       context.addSparkListener(new FailedStartMonitor(state, conf, () -> context.stop(1)));
       context.addSparkListener(new ExecutorEndListener(state));
-      context.addSparkListener(new ShuffleFailureListener(DriverState::shuffleFailed));
+      context.addSparkListener(new ShuffleFailureListener(state::shuffleFailed));
       if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
         context.addSparkListener(new EndedOutputsListener());
       }
@@ -91,7 +94,7 @@ final class WeftDriver implements DriverPlugin {
       LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
     }
     if (WeftSettings.UI_ENABLED.get(conf)) {
-      WeftTab.attach(context, state);
+      recorder = ActivityRecorder.start(context, state);
     }
     return activation.runs() ? forExecutors(activation) : Map.of();
   }
@@ -138,6 +141,9 @@ final class WeftDriver implements DriverPlugin {
 
   @Override
   public void shutdown() {
+    if (recorder != null) {
+      recorder.close();
+    }
     garbage.close();
     adoptions.close();
     AnnouncedFolders.sweep();

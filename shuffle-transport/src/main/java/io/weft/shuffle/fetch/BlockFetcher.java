@@ -20,6 +20,8 @@ import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.PeerConnection;
 import io.weft.shuffle.net.WireException;
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.Traffic.ReaderTraffic;
+import io.weft.shuffle.peer.TrafficReport.Figure;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -38,6 +40,7 @@ import java.util.concurrent.TimeoutException;
 final class BlockFetcher implements AutoCloseable {
   private final FetchContext context;
   private final FetchListener listener;
+  private final ReaderTraffic traffic;
   private final boolean retained;
   private final InFlightWindow window;
   private final LinkedBlockingQueue<DeliveryState> events = new LinkedBlockingQueue<>();
@@ -63,6 +66,9 @@ final class BlockFetcher implements AutoCloseable {
   private BlockRequest lastRequest;
   private int lastPartition;
 
+  /** The shuffle of the last request, which the reader's waits count for. */
+  private int shuffleId;
+
   /**
    * Starts without blocks.
    *
@@ -72,6 +78,7 @@ final class BlockFetcher implements AutoCloseable {
     this.context = context;
     this.listener = listener;
     this.retained = retained;
+    this.traffic = new ReaderTraffic(context.counters().traffic());
     this.window = new InFlightWindow(context, retained, events::add);
   }
 
@@ -83,6 +90,7 @@ final class BlockFetcher implements AutoCloseable {
       queues.add(queue);
     }
     queue.add(request);
+    shuffleId = request.key().shuffleId();
     sendable = true;
   }
 
@@ -178,7 +186,7 @@ final class BlockFetcher implements AutoCloseable {
       if (first.next(chunk)) {
         first.use();
         current = first;
-        count(chunk);
+        count(chunk, queue.peer());
         return true;
       }
       if (!first.isDelivered() || (first.request().failure() != null && !first.isBroken())) {
@@ -196,7 +204,7 @@ final class BlockFetcher implements AutoCloseable {
     return false;
   }
 
-  private void count(CurrentChunk chunk) {
+  private void count(CurrentChunk chunk, PeerAddress peer) {
     boolean newOutput = !chunk.request.equals(lastRequest);
     boolean newBlock = newOutput || chunk.partition != lastPartition;
     lastRequest = chunk.request;
@@ -204,6 +212,8 @@ final class BlockFetcher implements AutoCloseable {
     listener.remote(newOutput ? 1 : 0, newBlock ? 1 : 0, chunk.length);
     context.counters().add(REMOTE_BLOCKS, newBlock ? 1 : 0);
     context.counters().add(REMOTE_BYTES, chunk.length);
+    int shuffle = chunk.request.key().shuffleId();
+    traffic.read(shuffle, Figure.NETWORK, peer.executorId(), peer.host(), chunk.length);
   }
 
   private void handle(DeliveryState event) throws BlockFetchException {
@@ -307,6 +317,7 @@ final class BlockFetcher implements AutoCloseable {
       listener.waited(waited);
       context.counters().increment(WAITS);
       context.counters().add(WAIT_NANOS, waited);
+      traffic.waited(shuffleId, waited);
     }
   }
 
@@ -359,5 +370,6 @@ final class BlockFetcher implements AutoCloseable {
   @Override
   public void close() {
     window.close();
+    traffic.flush();
   }
 }

@@ -16,6 +16,8 @@ import io.weft.shuffle.fetch.BlockFetchException.ReadPath;
 import io.weft.shuffle.fetch.ChunkReader.CurrentChunk;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.Traffic.ReaderTraffic;
+import io.weft.shuffle.peer.TrafficReport.Figure;
 import io.weft.shuffle.store.Checksum;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.shuffle.store.ChunkDecryptor;
@@ -39,6 +41,7 @@ final class LocalBlocks implements AutoCloseable {
   private final ExchangeCounters counters;
   private final NotInPlace notInPlace;
   private final DecryptedChunks decrypted;
+  private final ReaderTraffic traffic;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
   /** A view of a chunk on disk that is verified or decrypted; null before the first one. */
@@ -85,6 +88,7 @@ final class LocalBlocks implements AutoCloseable {
     this.counters = counters;
     this.notInPlace = notInPlace;
     this.decrypted = decrypted;
+    this.traffic = new ReaderTraffic(counters.traffic());
   }
 
   /** Keeps the memory of all chunks until {@link #close()}. */
@@ -214,10 +218,13 @@ final class LocalBlocks implements AutoCloseable {
       listener.local(blocks, bytes);
       ownBlocks += blocks;
       ownBytes += bytes;
+      traffic.read(request.key().shuffleId(), Figure.OWN, request.executorId(), "", bytes);
     } else {
       listener.sameHost(blocks, bytes);
       peerBlocks += blocks;
       peerBytes += bytes;
+      int shuffle = request.key().shuffleId();
+      traffic.read(shuffle, Figure.SAME_HOST, peer.executorId(), peer.host(), bytes);
     }
   }
 
@@ -232,6 +239,7 @@ final class LocalBlocks implements AutoCloseable {
     counters.add(LOCAL_BYTES, ownBytes);
     counters.add(SAME_HOST_BLOCKS, peerBlocks);
     counters.add(SAME_HOST_BYTES, peerBytes);
+    traffic.flush();
   }
 
   /**

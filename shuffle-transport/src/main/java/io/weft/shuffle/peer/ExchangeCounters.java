@@ -7,12 +7,18 @@ import java.util.concurrent.atomic.LongAdder;
 /** Holds the values of {@link ExchangeCounter}s. Thread-safe; adding is cheap. */
 public final class ExchangeCounters {
   private final Map<ExchangeCounter, LongAdder> values = new EnumMap<>(ExchangeCounter.class);
+  private final Traffic traffic = new Traffic();
 
   /** Starts all counters at zero. */
   public ExchangeCounters() {
     for (ExchangeCounter counter : ExchangeCounter.values()) {
       values.put(counter, new LongAdder());
     }
+  }
+
+  /** The same bytes by shuffle and by peer, as far as they were not reported. */
+  public Traffic traffic() {
+    return traffic;
   }
 
   /** Adds to a counter. */

@@ -7,6 +7,7 @@ import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_PUBLISHED;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.shuffle.peer.ExchangeCounters;
+import io.weft.shuffle.peer.TrafficReport.Figure;
 import io.weft.shuffle.store.OwnedOutput.OwnedHold;
 import io.weft.shuffle.store.ShuffleOutputs.RetiredOutputs;
 import java.io.IOException;
@@ -219,6 +220,7 @@ public final class BlockCatalog implements AutoCloseable {
     counters.increment(OUTPUTS_PUBLISHED);
     counters.add(BYTES_PUBLISHED, output.bytes());
     counters.add(BYTES_SPILLED, output.spilledBytes());
+    counters.traffic().add(output.index().key().shuffleId(), Figure.ON_DISK, output.spilledBytes());
   }
 
   /** Writes the index and adds the output. Returns false if its shuffle was removed meanwhile. */

@@ -397,7 +397,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether the Spark UI gets a Weft tab, and executors report to the driver for it.");
+          "Whether the Spark UI and Spark's history server get a Weft tab, and executors report to"
+              + " the driver for it.");
 
   /** Whether the driver collects garbage when an executor's memory is full. */
   public static final Setting<Boolean> DRIVER_COLLECT =

@@ -103,9 +103,10 @@ public final class DriverAnswers {
       FeedReports.receive(rank);
       return Verdict.WELCOME;
     } else if (message instanceof MemoryPressure pressure) {
+      state.activity().pressed(pressure.executorId());
       pressed.accept(pressure.executorId());
     } else if (message instanceof Report report) {
-      state.reported(report.report());
+      state.reported(report);
     }
     return null;
   }

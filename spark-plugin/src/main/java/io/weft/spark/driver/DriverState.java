@@ -7,9 +7,13 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.AnnouncedFolders;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.PathSettings;
-import io.weft.spark.runtime.Messages.ExecutorReport;
+import io.weft.spark.config.WeftVersion;
+import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.shuffle.Fallbacks;
+import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.ui.Activity;
+import io.weft.spark.ui.Overview;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -20,23 +24,24 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Function;
 import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The driver's state: whether Weft is on, the addresses of executors and their last reports. The
- * state of an executor goes when it ends. Only the addresses of the last {@link #MAX_ENDED} stay,
- * because running tasks may still read their blocks on their host.
+ * The driver's state: whether Weft is on, the addresses of executors, and what the Weft tab shows.
+ * The addresses of the last {@link #MAX_ENDED} executors that ended stay, because running tasks may
+ * still read their blocks on their host.
  *
  * <p>Thread-safe. Addresses of running executors are read without a lock.
  */
@@ -46,11 +51,13 @@ public final class DriverState {
   /** Maximum number of ended executors whose addresses stay. */
   static final int MAX_ENDED = 1000;
 
+  /** Blocks of a shuffle whose sizes are added up, about 20 ms of the listener thread. */
+  private static final long MAX_SIZED_BLOCKS = 2_000_000;
+
   private final Activation activation;
   private final SparkConf conf;
   private final Map<String, PeerAddress> peers = new ConcurrentHashMap<>();
-  private final Map<String, ExecutorReport> reports = new ConcurrentHashMap<>();
-  private final Map<String, String> remarks = new ConcurrentSkipListMap<>();
+  private final Activity activity = new Activity(this::host, System::currentTimeMillis);
   private final Set<String> greeted = ConcurrentHashMap.newKeySet();
   private final Set<String> loggedPaths = ConcurrentHashMap.newKeySet();
 
@@ -95,16 +102,43 @@ public final class DriverState {
     return conf;
   }
 
-  /** The last reports of running executors, by executor id. */
-  public List<ExecutorReport> reports() {
-    return reports.values().stream()
-        .sorted(Comparator.comparing(ExecutorReport::executorId))
-        .toList();
+  /** Shuffles, executors and events, for the UI. */
+  public Activity activity() {
+    return activity;
   }
 
-  /** Warnings about running executors, by executor id: the host and a sentence. */
-  public Map<String, String> remarks() {
-    return new TreeMap<>(remarks);
+  /** The host of an executor, for the UI. */
+  private String host(String executorId) {
+    PeerAddress address = peer(executorId);
+    return address == null ? "unknown host" : address.host();
+  }
+
+  /** What the Weft tab shows of the application as a whole. */
+  public Overview overview() {
+    String state =
+        activation
+            .inertReason()
+            .map(reason -> "Weft stays off: " + reason)
+            .or(activation::otherRole)
+            .or(() -> failureRefusal().map(reason -> "Off for new shuffles: " + reason + "."))
+            .orElse("On: SQL shuffles go through Weft.");
+    Map<String, Map<String, Long>> reasons = new LinkedHashMap<>();
+    reasons.put("Shuffles left to Spark's sort shuffle", counts(WeftShuffleManager::fallbacks));
+    addIfAny(reasons, "Feeds that go from host to host instead of GPU to GPU", hostFeeds());
+    addIfAny(reasons, "Exchanges of batches on GPUs that go between hosts", hostExchanges());
+    return new Overview(
+        WeftVersion.current(),
+        state,
+        reasons,
+        paths().stream().map(PathGroup::row).toList(),
+        PathGroup.title(peers.size()));
+  }
+
+  private static void addIfAny(
+      Map<String, Map<String, Long>> reasons, String title, Map<String, Long> counts) {
+    if (!counts.isEmpty()) {
+      reasons.put(title, counts);
+    }
   }
 
   /** Shuffles left to Spark's sort shuffle, by reason. */
@@ -132,8 +166,46 @@ public final class DriverState {
   }
 
   /** Counts a failure of Weft; {@code what} names the executor and the error. */
-  public static void shuffleFailed(String what) {
+  public void shuffleFailed(String what) {
+    activity.failed(what);
+    boolean off = failureRefusal().isPresent();
     manager().ifPresent(manager -> manager.failures().count(what));
+    if (!off) {
+      failureRefusal().ifPresent(activity::switchedOff);
+    }
+  }
+
+  /** Returns the route of a registered shuffle, once. */
+  static Optional<RouteTaken> route(int shuffle) {
+    return manager().flatMap(manager -> manager.routes().take(shuffle));
+  }
+
+  /**
+   * Returns the sizes of a shuffle's partitions, as reported to Spark; empty if there are too many
+   * blocks to add up.
+   */
+  static Optional<long[]> sizes(int shuffle, int partitions) {
+    SparkEnv env = SparkEnv.get();
+    if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
+      return Optional.empty();
+    }
+    Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
+    return status.isEmpty()
+        ? Optional.empty()
+        : status.get().withMapStatuses(outputs -> sizes(outputs, partitions));
+  }
+
+  private static Optional<long[]> sizes(MapStatus[] outputs, int partitions) {
+    if ((long) outputs.length * partitions > MAX_SIZED_BLOCKS) {
+      return Optional.empty();
+    }
+    long[] sizes = new long[partitions];
+    for (MapStatus output : outputs) {
+      for (int p = 0; output != null && p < partitions; p++) {
+        sizes[p] += output.getSizeForBlock(p);
+      }
+    }
+    return Optional.of(sizes);
   }
 
   private static Optional<WeftShuffleManager> manager() {
@@ -198,14 +270,13 @@ public final class DriverState {
   }
 
   /** Drops the state of an executor. Does nothing if it has ended before. */
-  private synchronized void ended(String executorId) {
+  private synchronized void ended(String executorId, String reason) {
     if (!ended.containsKey(executorId)) {
       // First here, then out of there: a look-up takes no lock.
       ended.put(executorId, new Ended(peers.get(executorId), greeted.contains(executorId)));
       peers.remove(executorId);
       greeted.remove(executorId);
-      reports.remove(executorId);
-      remarks.remove(executorId);
+      activity.ended(executorId, reason);
     }
   }
 
@@ -241,16 +312,15 @@ public final class DriverState {
     if (remark == null) {
       return;
     }
-    String text = address.host() + ": " + remark;
-    addRemark(address.executorId(), text);
-    if (loggedRemarks.put(text, true) == null) {
+    warned(address, remark);
+    if (loggedRemarks.put(address.host() + ": " + remark, true) == null) {
       LOG.warn("Executor {} on {}: {}", address.executorId(), address.host(), remark);
     }
   }
 
-  private synchronized void addRemark(String executorId, String text) {
-    if (peers.containsKey(executorId)) {
-      remarks.put(executorId, text);
+  private synchronized void warned(PeerAddress address, String remark) {
+    if (peers.containsKey(address.executorId())) {
+      activity.warned(address.executorId(), address.host(), remark);
     }
   }
 
@@ -297,10 +367,8 @@ public final class DriverState {
     return peers.size();
   }
 
-  synchronized void reported(ExecutorReport report) {
-    if (!ended.containsKey(report.executorId())) {
-      reports.put(report.executorId(), report);
-    }
+  synchronized void reported(Report message) {
+    activity.reported(message, ended.containsKey(message.report().executorId()));
   }
 
   public void registerMetrics(MetricRegistry registry) {
@@ -327,7 +395,7 @@ public final class DriverState {
 
     @Override
     public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-      state.ended(removed.executorId());
+      state.ended(removed.executorId(), removed.reason());
     }
   }
 }

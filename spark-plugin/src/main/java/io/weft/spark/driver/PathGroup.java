@@ -3,6 +3,7 @@ package io.weft.spark.driver;
 import io.weft.shuffle.peer.PathRules;
 import io.weft.shuffle.peer.PathRules.PathChoice;
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.spark.ui.Overview.PathRow;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,6 +46,19 @@ record PathGroup(String what, PathChoice choice, long pairs, String example) {
     return List.of(
         new PathGroup(BLOCKS, rules.blocks(one.pathEnd(), other.pathEnd()), 1, pair),
         new PathGroup(ARRAYS, rules.arrays(one.pathEnd(), other.pathEnd()), 1, pair));
+  }
+
+  /** The title of the table of paths, with the number of executors in it if not all are. */
+  static String title(int executors) {
+    String title = "Between executors";
+    return executors > MAX_EXECUTORS
+        ? "%s (%d of %d)".formatted(title, MAX_EXECUTORS, executors)
+        : title;
+  }
+
+  /** The group as a row of the Weft tab. */
+  PathRow row() {
+    return new PathRow(what, choice.path().toString(), choice.reason(), pairs, example);
   }
 
   private Kind kind() {

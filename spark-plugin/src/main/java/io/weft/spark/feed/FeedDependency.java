@@ -9,6 +9,7 @@ import io.weft.spark.shuffle.BlockSizes;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.MapWriter;
 import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import java.io.IOException;
 import java.util.function.IntUnaryOperator;
 import org.apache.spark.TaskContext;
@@ -54,6 +55,13 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
   @SuppressWarnings({"unchecked", "rawtypes"})
   private static RDD<Product2<Object, InternalRow>> records(RDD<InternalRow> rows) {
     return (RDD) rows;
+  }
+
+  @Override
+  public RouteTaken route() {
+    return new RouteTaken(
+        spec.onGpus() == null ? "feed" : "feed on GPUs", "its rows go to the ranks of a feed",
+        spec.ranks());
   }
 
   FeedSpec spec() {

@@ -2,6 +2,7 @@ package io.weft.spark.runtime;
 
 import io.weft.shuffle.peer.AddressList;
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.spark.rendezvous.RendezvousCall;
@@ -64,8 +65,15 @@ public final class Messages {
   /** Sent when an executor's arena is full, perhaps of shuffles that are no longer needed. */
   public record MemoryPressure(String executorId) implements ToDriver {}
 
-  /** Sent for the UI after changes. */
-  public record Report(ExecutorReport report) implements ToDriver {}
+  /**
+   * Sent for the UI after changes, and when the executor ends.
+   *
+   * @param report the metrics at one time
+   * @param traffic what the executor wrote and read since its last report
+   * @param last whether the executor ends, so that no report follows
+   */
+  public record Report(ExecutorReport report, TrafficReport traffic, boolean last)
+      implements ToDriver {}
 
   /**
    * Polled by a task of a barrier stage. Answered by a {@link

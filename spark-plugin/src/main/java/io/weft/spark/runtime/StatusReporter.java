@@ -1,5 +1,7 @@
 package io.weft.spark.runtime;
 
+import io.weft.shuffle.peer.Traffic;
+import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
@@ -18,9 +20,10 @@ import org.slf4j.LoggerFactory;
 /**
  * Sends this executor's metrics to the driver for the UI. It reads them every two seconds. It sends
  * them when they have changed and are then the same twice, or after {@link #MAX_AGE} if they keep
- * changing: one thread of the driver receives the reports of all executors.
+ * changing: one thread of the driver receives the reports of all executors. {@link #close()} sends
+ * the last report.
  *
- * <p>It has one daemon thread, which {@link #close()} ends; none if the UI is off.
+ * <p>Figures of a report that is lost with its connection are lost. It has one daemon thread, which {@link #close()} ends; none if the UI is off.
  */
 final class StatusReporter implements AutoCloseable {
   /** The time between two reports while metrics keep changing. */
@@ -29,36 +32,53 @@ final class StatusReporter implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(StatusReporter.class);
   private static final long PERIOD_MILLIS = 2000;
 
+  /** Messages with what is left when the executor ends. */
+  private static final int MAX_LAST = 16;
+
+
   private final PluginContext context;
   private final Supplier<ExecutorReport> reports;
+  private final Traffic traffic;
   private final LongSupplier clock;
   private final ScheduledExecutorService thread =
       Executors.newSingleThreadScheduledExecutor(StatusReporter::newThread);
   private ExecutorReport read;
   private ExecutorReport sent;
   private long sentNanos;
+  private boolean running;
 
   /**
    * Creates a reporter that does not run yet.
    *
    * @param reports reads the metrics
+   * @param traffic what the executor wrote and read, of which each report takes some
    * @param clock nanoseconds, as of {@code System.nanoTime}
    */
-  StatusReporter(PluginContext context, Supplier<ExecutorReport> reports, LongSupplier clock) {
+  StatusReporter(
+      PluginContext context,
+      Supplier<ExecutorReport> reports,
+      Traffic traffic,
+      LongSupplier clock) {
     this.context = context;
     this.reports = reports;
+    this.traffic = traffic;
     this.clock = clock;
   }
 
   /** Starts to report, unless the UI is off. */
   static StatusReporter start(
-      PluginContext context, String host, Supplier<ExecutorStatistics> statistics) {
+      PluginContext context,
+      String host,
+      Supplier<ExecutorStatistics> statistics,
+      Traffic traffic) {
     StatusReporter reporter =
         new StatusReporter(
             context,
             () -> ExecutorReport.of(context.executorID(), host, statistics.get()),
+            traffic,
             System::nanoTime);
     if (wanted(context)) {
+      reporter.running = true;
       var unused =
           reporter.thread.scheduleWithFixedDelay(
               reporter::report, 0, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
@@ -68,7 +88,8 @@ final class StatusReporter implements AutoCloseable {
 
   private static boolean wanted(PluginContext context) {
     return WeftSettings.UI_ENABLED.get(context.conf())
-        && context.conf().getBoolean("spark.ui.enabled", true);
+        && (context.conf().getBoolean("spark.ui.enabled", true)
+            || context.conf().getBoolean("spark.eventLog.enabled", false));
   }
 
   private static Thread newThread(Runnable task) {
@@ -83,8 +104,9 @@ final class StatusReporter implements AutoCloseable {
       ExecutorReport now = reports.get();
       boolean same = now.equals(read);
       read = now;
-      if (sent == null || (!now.equals(sent) && (same || isOld()))) {
-        context.send(MessageCodec.encode(new Report(now)));
+      boolean changed = !now.equals(sent) || traffic.isPending();
+      if (sent == null || (changed && (same || isOld()))) {
+        context.send(MessageCodec.encode(new Report(now, traffic.take(), false)));
         sent = now;
         sentNanos = clock.getAsLong();
       }
@@ -100,5 +122,22 @@ final class StatusReporter implements AutoCloseable {
   @Override
   public void close() {
     thread.shutdownNow();
+    if (running) {
+      running = false;
+      reportLast();
+    }
+  }
+
+  /** Reports what is left, in a few messages at most. */
+  private void reportLast() {
+    try {
+      ExecutorReport now = reports.get();
+      for (int i = 0; i < MAX_LAST && traffic.isPending(); i++) {
+        context.send(MessageCodec.encode(new Report(now, traffic.take(), false)));
+      }
+      context.send(MessageCodec.encode(new Report(now, TrafficReport.NONE, true)));
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("The last report did not reach the driver", e);
+    }
   }
 }

@@ -158,7 +158,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
             new ExecutorStatistics(
                 exchange.statistics(), collectives.statistics(), transfers.statistics());
     register(context.metricRegistry(), statistics);
-    reporter = StatusReporter.start(context, options.host(), statistics);
+    reporter = StatusReporter.start(context, options.host(), statistics, exchange.traffic());
     ended =
         new EndedShufflePoller(
                 context,

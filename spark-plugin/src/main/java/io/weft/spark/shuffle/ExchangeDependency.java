@@ -1,6 +1,7 @@
 package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
+import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
@@ -12,6 +13,9 @@ import org.apache.spark.shuffle.ShuffleWriter;
  * WeftShuffleManager} uses them instead of choosing a route.
  */
 public interface ExchangeDependency {
+  /** The route and its reason, for the UI. */
+  RouteTaken route();
+
   /**
    * Creates the writer of one map task. The writer publishes under (shuffle id, {@code mapId}) and
    * frees its output if it is stopped without success.

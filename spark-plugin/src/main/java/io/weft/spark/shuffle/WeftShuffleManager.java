@@ -14,6 +14,7 @@ import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import io.weft.spark.shuffle.RecordsReader.PackedRows;
 import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
+import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.Optional;
@@ -57,6 +58,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final Map<Integer, WeakReference<ShuffleDependency<?, ?, ?>>> carried =
       new ConcurrentHashMap<>();
 
+  private final ShuffleRoutes routes = new ShuffleRoutes();
   private final Fallbacks fallbacks =
       new Fallbacks("Spark's sort shuffle carries a shuffle instead of Weft");
   private final Fallbacks hostFeeds =
@@ -104,6 +106,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
     return failures;
   }
 
+  /** Routes of shuffles, for the UI; filled on the driver only. */
+  public ShuffleRoutes routes() {
+    return routes;
+  }
+
   /** Reasons of feeds that go between hosts instead of GPUs; filled on the driver only. */
   public Fallbacks hostFeeds() {
     return hostFeeds;
@@ -120,11 +127,13 @@ public final class WeftShuffleManager extends SortShuffleManager {
     Optional<String> refusal = eligibility.refusal(dependency);
     if (refusal.isPresent()) {
       fallbacks.record(refusal.get());
+      routes.add(shuffleId, route(dependency, RouteTaken.SORT, refusal.get()));
       return super.registerShuffle(shuffleId, dependency);
     }
     // Push-based shuffle needs the data file of a sort shuffle.
     dependency.setShuffleMergeAllowed(false);
     carried.put(shuffleId, new WeakReference<>(dependency));
+    routes.add(shuffleId, route(dependency));
     return new WeftShuffleHandle<>(shuffleId, dependency);
   }
 
@@ -138,6 +147,21 @@ public final class WeftShuffleManager extends SortShuffleManager {
     return dependency != null
         && !dependency.rdd().isBarrier()
         && !dependency.rdd().outputDeterministicLevel().equals(DeterministicLevel.INDETERMINATE());
+  }
+
+  private RouteTaken route(ShuffleDependency<?, ?, ?> dependency) {
+    if (dependency instanceof ExchangeDependency exchanged) {
+      return exchanged.route();
+    }
+    return switch (RecordRoute.of(dependency, conf)) {
+      case ROWS -> route(dependency, "rows", "its records are packed SQL rows");
+      case KRYO -> route(dependency, "Kryo records", "WeftKryoRegistrator is set");
+      case STREAMS -> route(dependency, "streams", WeftSettings.RDD_STREAMS.key() + " is true");
+    };
+  }
+
+  private static RouteTaken route(ShuffleDependency<?, ?, ?> dependency, String name, String why) {
+    return new RouteTaken(name, why, dependency.partitioner().numPartitions());
   }
 
   @Override

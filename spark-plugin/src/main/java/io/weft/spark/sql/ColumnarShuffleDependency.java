@@ -6,6 +6,7 @@ import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.shuffle.BlockSizes;
 import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks;
+import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import io.weft.spark.sql.DeviceRoute.TaskDevice;
 import java.util.Optional;
 import org.apache.spark.TaskContext;
@@ -32,6 +33,7 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
   private final PartitionIds partitionIds;
   private final ExchangeMetrics exchangeMetrics;
   private final boolean onDevices;
+  private final String reason;
 
   /**
    * @param records records of the map side: (unused, batch) with {@code partitionIds}, else
@@ -43,6 +45,7 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
    * @param exchangeMetrics metrics that the tasks update
    * @param onDevices whether blocks stay on GPUs if executors have them; only with {@code
    *     partitionIds}
+   * @param reason why batches are exchanged, as a clause
    * @param rowChecksums what Spark does with the checksums of rows; none with {@code onDevices}
    */
   ColumnarShuffleDependency(
@@ -53,12 +56,19 @@ public final class ColumnarShuffleDependency extends PortableDependency<Columnar
       ShuffleWriteProcessor processor,
       ExchangeMetrics exchangeMetrics,
       boolean onDevices,
+      String reason,
       RowChecksumMode rowChecksums) {
     super(records, partitions, schema.size(), processor, ColumnarBatch.class, rowChecksums);
     this.schema = schema;
     this.partitionIds = partitionIds;
     this.exchangeMetrics = exchangeMetrics;
     this.onDevices = onDevices;
+    this.reason = reason;
+  }
+
+  @Override
+  public RouteTaken route() {
+    return new RouteTaken(onDevices ? "columns on GPUs" : "columns", reason, numPartitions());
   }
 
   /** The columns, in order. */

@@ -36,10 +36,15 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param child input of the exchange
  * @param partitioning partitioning of the exchange's output
  * @param metrics the metrics of the node
+ * @param reason why batches are exchanged, as a clause
  * @param onDevices whether blocks of batches stay on GPUs if executors have them
  */
 record DependencyBuilder(
-    SparkPlan child, Partitioning partitioning, Map<String, SQLMetric> metrics, boolean onDevices) {
+    SparkPlan child,
+    Partitioning partitioning,
+    Map<String, SQLMetric> metrics,
+    String reason,
+    boolean onDevices) {
 
   /** May run a Spark job on the calling thread: range partitioning samples its input. */
   ColumnarShuffleDependency fromBatches(RDD<ColumnarBatch> batches) {
@@ -93,6 +98,7 @@ record DependencyBuilder(
         ShuffleExchangeExec$.MODULE$.createShuffleWriteProcessor(metrics),
         ExchangeMetrics.of(metrics),
         there,
+        reason,
         there ? RowChecksumMode.NONE : SparkFeatures.rowChecksums(SQLConf.get()));
   }
 

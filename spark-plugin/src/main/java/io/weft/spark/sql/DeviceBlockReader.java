@@ -4,6 +4,8 @@ import io.weft.shuffle.device.DeviceBlock;
 import io.weft.shuffle.device.DeviceFetchException;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.peer.Traffic.ReaderTraffic;
+import io.weft.shuffle.peer.TrafficReport.Figure;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.FetchedTable;
@@ -35,23 +37,30 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   private final TaskContext context;
   private final BatchReadMetrics counted;
   private final Map<DeviceBlock, BlockRequest> requests = new HashMap<>();
-  private final Queue<TableFetch> fetches = new ArrayDeque<>();
+  private final Queue<Source> fetches = new ArrayDeque<>();
+  private final ReaderTraffic traffic;
   private FetchedTable current;
+
+  /** A fetch from an executor. */
+  private record Source(String executor, TableFetch tables) {}
 
   /**
    * Creates a reader without fetching.
    *
    * @param blocks creates the exceptions for failed blocks
+   * @param traffic counts the bytes that are read
    * @param onDevices map outputs by the executor whose GPU has them
    */
   DeviceBlockReader(
       StructType schema,
       ShuffleBlocks blocks,
+      ReaderTraffic traffic,
       Map<String, List<BlockRequest>> onDevices,
       TaskContext context,
       BatchReadMetrics counted) {
     this.schema = schema;
     this.blocks = blocks;
+    this.traffic = traffic;
     this.context = context;
     this.counted = counted;
     String own = SparkEnv.get().executorId();
@@ -59,9 +68,9 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     onDevices.forEach(
         (executor, all) -> {
           List<DeviceBlock> wanted = blocksOf(all);
-          fetches.addAll(
-              TableFetch.of(
-                  device, executor.equals(own), executor, wanted, context::killTaskIfInterrupted));
+          TableFetch.of(
+                  device, executor.equals(own), executor, wanted, context::killTaskIfInterrupted)
+              .forEach(tables -> fetches.add(new Source(executor, tables)));
         });
   }
 
@@ -82,10 +91,10 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   @Override
   public boolean hasNext() {
     while (!fetches.isEmpty()) {
-      if (tried(fetches.peek()::hasNext)) {
+      if (tried(fetches.peek().tables()::hasNext)) {
         return true;
       }
-      fetches.remove().close();
+      fetches.remove().tables().close();
     }
     closeCurrent(); // The task may run for long, and a table in use cannot be spilled.
     return false;
@@ -97,10 +106,17 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
       throw new NoSuchElementException("there are no more tables");
     }
     closeCurrent();
-    current = tried(fetches.peek()::next);
+    Source source = fetches.peek();
+    current = tried(source.tables()::next);
+    count(source.executor(), current.bytes());
     ColumnarBatch batch = current.batch(schema);
     count(current, batch.numRows());
     return batch;
+  }
+
+  private void count(String executor, long bytes) {
+    int shuffle = blocks.requests().get(0).key().shuffleId();
+    traffic.read(shuffle, Figure.GPU, executor, blocks.locations().get(executor).host(), bytes);
   }
 
   private void count(FetchedTable table, int rows) {
@@ -147,7 +163,8 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   @Override
   public void close() {
     closeCurrent();
-    fetches.forEach(TableFetch::close);
+    fetches.forEach(source -> source.tables().close());
     fetches.clear();
+    traffic.flush();
   }
 }

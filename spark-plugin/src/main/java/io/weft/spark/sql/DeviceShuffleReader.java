@@ -1,6 +1,7 @@
 package io.weft.spark.sql;
 
 import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.device.DeviceSlice;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
@@ -63,7 +64,13 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
     DeviceBlocks found = DeviceBlocks.of(blocks, context);
     BatchReadMetrics counted = new BatchReadMetrics(metrics, dependency.exchangeMetrics());
     DeviceBlockReader onDevices =
-        new DeviceBlockReader(dependency.schema(), blocks, found.onDevices(), context, counted);
+        new DeviceBlockReader(
+            dependency.schema(),
+            blocks,
+            new ReaderTraffic(exchange.traffic()),
+            found.onDevices(),
+            context,
+            counted);
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {

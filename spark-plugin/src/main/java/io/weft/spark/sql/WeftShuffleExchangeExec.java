@@ -114,7 +114,7 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
       deviceObstacle().ifPresent(DeviceRoute::logReason);
     }
     DependencyBuilder builder =
-        new DependencyBuilder(child(), outputPartitioning(), metrics(), isOnDevices());
+        new DependencyBuilder(child(), outputPartitioning(), metrics(), reason(), isOnDevices());
     RDD<?> records = inputRDD();
     return child().supportsColumnar()
         ? builder.fromBatches((RDD<ColumnarBatch>) records)

@@ -1,9 +1,11 @@
 package io.weft.spark.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftVersion;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
@@ -31,6 +33,7 @@ import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.runtime.Messages.Verdict;
 import java.util.ArrayList;
 import java.util.Collections;
+import io.weft.spark.ui.ExecutorRow;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkConf;
@@ -74,7 +77,9 @@ class DriverAnswersTest {
     assertThat(answers.to(new Lookup("boot", List.of("1")))).isEqualTo(new Found(List.of()));
     String remark = "Blocks go to Spark's local folders because /dev/shm does not exist";
     assertThat(answers.to(new Announce(address, remark))).isEqualTo(Verdict.WELCOME);
-    assertThat(state.remarks()).isEqualTo(Map.of("1", "host: " + remark));
+    assertThat(state.activity().executors().rows())
+        .extracting(ExecutorRow::id, ExecutorRow::host, ExecutorRow::warning)
+        .containsExactly(tuple("1", "host", remark));
     assertThat(answers.to(new Lookup("boot", List.of("2", "1"))))
         .isEqualTo(new Found(List.of(address)));
   }
@@ -111,9 +116,11 @@ class DriverAnswersTest {
 
   @Test
   void pressureAndReportsNeedNoAnswer() {
-    ExecutorReport report = new ExecutorReport("1", "host", Map.of());
-    assertThat(answers.to(new Report(report))).isNull();
-    assertThat(state.reports()).containsExactly(report);
+    ExecutorReport report = new ExecutorReport("1", "host", Map.of("memoryUsed", 7L));
+    assertThat(answers.to(new Report(report, TrafficReport.NONE, false))).isNull();
+    assertThat(state.activity().executors().rows())
+        .extracting(ExecutorRow::values)
+        .containsExactly(report.values());
     assertThat(answers.to(new MemoryPressure("1"))).isNull();
     assertThat(pressed).containsExactly("1");
   }

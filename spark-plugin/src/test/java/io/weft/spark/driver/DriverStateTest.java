@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.config.Activation;
 import io.weft.spark.driver.DriverState.ExecutorEndListener;
+import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.runtime.Messages.ExecutorReport;
+import io.weft.spark.runtime.Messages.Report;
+import io.weft.spark.ui.ExecutorRow;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -26,7 +29,15 @@ class DriverStateTest {
     state.greeted(id);
     state.announced(address(id));
     state.remarked(address(id), "a remark");
-    state.reported(new ExecutorReport(id, "host", Map.of()));
+    state.reported(
+        new Report(new ExecutorReport(id, "host", Map.of()), TrafficReport.NONE, false));
+  }
+
+  private List<String> running() {
+    return state.activity().executors().rows().stream()
+        .filter(ExecutorRow::running)
+        .map(ExecutorRow::id)
+        .toList();
   }
 
   private void end(String id) {
@@ -40,8 +51,7 @@ class DriverStateTest {
     begin("2");
     end("1");
     assertThat(state.peers()).isEqualTo(1);
-    assertThat(state.reports()).extracting(ExecutorReport::executorId).containsExactly("2");
-    assertThat(state.remarks()).containsOnlyKeys("2");
+    assertThat(running()).containsExactly("2");
   }
 
   /** Running tasks may still read its blocks on its host. */
@@ -62,8 +72,7 @@ class DriverStateTest {
     begin("2");
     end("1");
     assertThat(state.peers()).isZero();
-    assertThat(state.reports()).isEmpty();
-    assertThat(state.remarks()).isEmpty();
+    assertThat(running()).isEmpty();
     assertThat(state.wasGreeted("2")).isFalse();
   }
 
@@ -79,8 +88,7 @@ class DriverStateTest {
             });
     List<String> all = IntStream.range(0, more).mapToObj(Integer::toString).toList();
     assertThat(state.find("boot", all)).hasSize(DriverState.MAX_ENDED);
-    assertThat(state.reports()).isEmpty();
-    assertThat(state.remarks()).isEmpty();
+    assertThat(running()).isEmpty();
     assertThat(state.wasGreeted("0")).isFalse();
   }
 }

@@ -5,7 +5,9 @@ import io.weft.tests.workload.Query;
 import io.weft.tests.workload.Tables;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +27,7 @@ import org.apache.spark.sql.SparkSession;
  *   <li>{@code set KEY VALUE}: changes the session
  *   <li>{@code sql TEXT}: runs a statement and reports the number of its rows
  *   <li>{@code plan TEXT}: reports a query's plan on one line
+ *   <li>{@code page PATH}: reports a page of the application's UI on one line
  *   <li>{@code version}, {@code manager}: reports Spark's version, the class of the shuffle manager
  *   <li>{@code statistics}: reports the counters of every executor
  * </ul>
@@ -87,11 +90,19 @@ public final class InteractiveApplication {
       case "sql" -> Long.toString(session.sql(object).collectAsList().size());
       case "plan" ->
           session.sql(object).queryExecution().executedPlan().toString().replace('\n', ' ');
+      case "page" -> page(object);
       case "version" -> session.version();
       case "manager" -> SparkEnv.get().shuffleManager().getClass().getName();
       case "statistics" -> ExecutorProbe.statistics(session.sparkContext()).toString();
       default -> throw new IllegalArgumentException("no such order");
     };
+  }
+
+  private String page(String path) throws IOException {
+    String url = session.sparkContext().uiWebUrl().get() + path;
+    try (InputStream in = URI.create(url).toURL().openStream()) {
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8).replace('\n', ' ');
+    }
   }
 
   private String compact() throws IOException {

@@ -38,6 +38,7 @@ class ReachTest {
           "io.weft.spark.sql.WeftSessionExtensions",
           "io.weft.spark.shuffle.WeftShuffleManager",
           "io.weft.spark.rapids.WeftRapidsTransport",
+          "io.weft.spark.ui.WeftHistory",
           "io.weft.examples.Weft");
 
   /**

@@ -10,6 +10,10 @@ import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,8 +27,9 @@ class OneJarTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"4.0", "4.2"})
-  void runsOn(String distribution) {
+  void runsOn(String distribution) throws IOException {
     Answers.prepare(Queries.compact());
+    Path logs = Files.createDirectories(WORKSPACE.folder().resolve("logs-" + distribution));
     SparkHome home =
         SparkHome.assemble(
             WORKSPACE.folder().resolve(distribution), distribution, java.util.List.of());
@@ -32,6 +37,11 @@ class OneJarTest {
         new Submission(WORKSPACE, home, InteractiveApplication.class)
             .master("local-cluster[2,1,1024]")
             .plugin()
+            .set("spark.ui.enabled", "true")
+            .set("spark.ui.port", "0")
+            .set("spark.eventLog.enabled", "true")
+            .set("spark.eventLog.compress", "false")
+            .set("spark.eventLog.dir", logs.toUri().toString())
             .jar(BuildTree.weftJar());
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("version")).startsWith(distribution);
@@ -44,8 +54,13 @@ class OneJarTest {
             .isGreaterThan(before);
       }
       saveFeed(talk);
+      assertThat(talk.order("page /weft/")).contains("On: SQL shuffles", "<td>columns</td>");
+      assertThat(talk.order("page /weft/json?pageSize=3")).contains("\"pageSize\" : 3");
       talk.quit();
     }
+    assertThat(logged(logs))
+        .contains("io.weft.spark.ui.ActivityEvent", "\"route\":\"columns\"")
+        .contains("\"executors\":[{\"id\":\"0\"", "{\"id\":\"1\"");
     WORKSPACE.awaitNoFiles();
   }
 
@@ -61,5 +76,15 @@ class OneJarTest {
                 "sql CREATE TABLE refused USING weft OPTIONS (ranks 0) AS SELECT 1 AS one"))
         .contains("option ranks of format weft is \"0\"");
     talk.order("sql DROP TABLE exported");
+  }
+
+  private static String logged(Path logs) throws IOException {
+    StringBuilder text = new StringBuilder();
+    try (Stream<Path> files = Files.walk(logs)) {
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        text.append(Files.readString(file));
+      }
+    }
+    return text.toString();
   }
 }

@@ -1,0 +1,41 @@
+package io.weft.spark.ui;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * What the Weft tab shows of an application as a whole. Immutable.
+ *
+ * @param version of Weft
+ * @param state whether Weft is on, as sentences
+ * @param reasons by title of a table: how many shuffles, feeds or exchanges went another way, by
+ *     reason
+ * @param paths between running executors
+ * @param pathsTitle title of their table
+ */
+@JsonIgnoreProperties(ignoreUnknown = true)
+public record Overview(
+    String version,
+    String state,
+    Map<String, Map<String, Long>> reasons,
+    List<PathRow> paths,
+    String pathsTitle) {
+  public Overview {
+    version = Objects.requireNonNullElse(version, "");
+    state = Objects.requireNonNullElse(state, "");
+    reasons = reasons == null ? Map.of() : reasons;
+    paths = paths == null ? List.of() : List.copyOf(paths);
+    pathsTitle = Objects.requireNonNullElse(pathsTitle, "");
+  }
+
+  /**
+   * Pairs of executors that use the same path for the same reason.
+   *
+   * @param what they exchange
+   * @param example the first pair
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  public record PathRow(String what, String path, String reason, long pairs, String example) {}
+}

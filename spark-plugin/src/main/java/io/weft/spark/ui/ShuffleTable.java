@@ -1,0 +1,226 @@
+package io.weft.spark.ui;
+
+import io.weft.shuffle.peer.TrafficReport.Figure;
+import io.weft.shuffle.peer.TrafficReport.ShuffleTraffic;
+import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The shuffles of an application. Keeps the last {@link #MAX_SHUFFLES}, about 400 bytes each.
+ * Thread-safe.
+ */
+public final class ShuffleTable {
+  /** Maximum number of shuffles. */
+  public static final int MAX_SHUFFLES = 10_000;
+
+  private final LinkedHashMap<Integer, Shuffle> shuffles = new LinkedHashMap<>();
+  private final TreeSet<Integer> changed = new TreeSet<>();
+  private long dropped;
+  private int lastDropped = -1;
+
+  /** The figures of one shuffle. */
+  private static final class Shuffle {
+    private final int id;
+    private final SortedSet<Integer> writers = new TreeSet<>();
+    private final SortedSet<Integer> readers = new TreeSet<>();
+    private final long[] traffic = new long[Figure.COUNT];
+    private String route = "";
+    private String why = "";
+    private boolean isRouted;
+    private int attempts;
+    private int partitions;
+    private long rows;
+    private long written;
+    private long smallest = -1;
+    private long median = -1;
+    private long largest = -1;
+
+    Shuffle(int id) {
+      this.id = id;
+    }
+
+    private long get(Figure figure) {
+      return traffic[figure.ordinal()];
+    }
+
+    ShuffleRow row() {
+      return new ShuffleRow(
+          id,
+          route,
+          why,
+          List.copyOf(writers),
+          List.copyOf(readers),
+          attempts,
+          partitions,
+          rows,
+          written,
+          get(Figure.ON_DISK),
+          get(Figure.OWN),
+          get(Figure.SAME_HOST),
+          get(Figure.NETWORK),
+          get(Figure.GPU),
+          TimeUnit.NANOSECONDS.toMillis(get(Figure.WAIT_NANOS)),
+          smallest,
+          median,
+          largest);
+    }
+
+    void set(ShuffleRow row) {
+      route = row.route();
+      why = row.why();
+      writers.addAll(row.writers());
+      readers.addAll(row.readers());
+      attempts = row.attempts();
+      partitions = row.partitions();
+      rows = row.rows();
+      written = row.written();
+      set(Figure.ON_DISK, row.onDisk());
+      set(Figure.OWN, row.own());
+      set(Figure.SAME_HOST, row.sameHost());
+      set(Figure.NETWORK, row.network());
+      set(Figure.GPU, row.gpu());
+      set(Figure.WAIT_NANOS, TimeUnit.MILLISECONDS.toNanos(row.waitMillis()));
+      smallest = row.smallest();
+      median = row.median();
+      largest = row.largest();
+    }
+
+    private void set(Figure figure, long value) {
+      traffic[figure.ordinal()] = value;
+    }
+  }
+
+  /**
+   * A part of the sorted table.
+   *
+   * @param rows of this page
+   * @param total number of shuffles in the table
+   * @param dropped number of older shuffles that are no longer in the table
+   */
+  public record Page(List<ShuffleRow> rows, int total, long dropped) {}
+
+  /** Records the route of a shuffle. */
+  public synchronized void routed(int id, RouteTaken route) {
+    Shuffle shuffle = at(id);
+    shuffle.route = route.name();
+    shuffle.why = route.why();
+    shuffle.partitions = route.partitions();
+    shuffle.isRouted = true;
+  }
+
+  /** The reduce partitions of a shuffle; 0 if they are not known. */
+  public synchronized int partitions(int id) {
+    Shuffle shuffle = shuffles.get(id);
+    return shuffle == null ? 0 : shuffle.partitions;
+  }
+
+  /** Whether the route of a shuffle was recorded. */
+  public synchronized boolean isRouted(int id) {
+    Shuffle shuffle = shuffles.get(id);
+    return shuffle != null && shuffle.isRouted;
+  }
+
+  /** Records a completed attempt of a stage that wrote a shuffle. */
+  public synchronized void wrote(int id, int stage, long rows, long bytes) {
+    Shuffle shuffle = at(id);
+    add(shuffle.writers, stage);
+    shuffle.attempts++;
+    shuffle.rows += rows;
+    shuffle.written += bytes;
+  }
+
+  /** Records a stage that reads a shuffle. */
+  public synchronized void read(int id, int stage) {
+    if (shuffles.containsKey(id)) {
+      add(at(id).readers, stage);
+    }
+  }
+
+  private static void add(SortedSet<Integer> stages, int stage) {
+    if (stages.size() < ShuffleRow.MAX_STAGES) {
+      stages.add(stage);
+    }
+  }
+
+  /**
+   * Records the sizes of all partitions, as reported to Spark.
+   *
+   * @param bytes by partition; is sorted
+   */
+  public synchronized void sized(int id, long[] bytes) {
+    Arrays.sort(bytes);
+    Shuffle shuffle = at(id);
+    if (bytes.length > 0) {
+      shuffle.smallest = bytes[0];
+      shuffle.median = bytes[bytes.length / 2];
+      shuffle.largest = bytes[bytes.length - 1];
+    }
+  }
+
+  /** Adds what an executor wrote and read, unless the shuffle is too old for the table. */
+  public synchronized void add(ShuffleTraffic traffic) {
+    if (traffic.shuffleId() <= lastDropped && !shuffles.containsKey(traffic.shuffleId())) {
+      return;
+    }
+    Shuffle shuffle = at(traffic.shuffleId());
+    for (Figure figure : Figure.values()) {
+      shuffle.traffic[figure.ordinal()] += traffic.get(figure);
+    }
+  }
+
+  /** Replaces the figures of a shuffle. */
+  public synchronized void set(ShuffleRow row) {
+    at(row.id()).set(row);
+  }
+
+  /** Returns a shuffle that is about to change. */
+  private Shuffle at(int id) {
+    Shuffle shuffle = shuffles.computeIfAbsent(id, Shuffle::new);
+    changed.add(id);
+    if (shuffles.size() > MAX_SHUFFLES) {
+      int oldest = shuffles.keySet().iterator().next();
+      shuffles.remove(oldest);
+      changed.remove(oldest);
+      dropped++;
+      lastDropped = Math.max(lastDropped, oldest);
+    }
+    return shuffle;
+  }
+
+  /** Returns the shuffles that have changed since the last call. */
+  synchronized List<ShuffleRow> takeChanged() {
+    List<ShuffleRow> rows = new ArrayList<>(changed.size());
+    changed.forEach(id -> rows.add(shuffles.get(id).row()));
+    changed.clear();
+    return rows;
+  }
+
+  /**
+   * Returns a page of the table.
+   *
+   * @param from number of rows before the page
+   * @param count maximum number of rows
+   */
+  Page page(Comparator<ShuffleRow> order, long from, int count) {
+    List<ShuffleRow> all = new ArrayList<>();
+    long droppedNow;
+    synchronized (this) {
+      shuffles.values().forEach(shuffle -> all.add(shuffle.row()));
+      droppedNow = dropped;
+    }
+    all.sort(order);
+    return new Page(all.stream().skip(from).limit(count).toList(), all.size(), droppedNow);
+  }
+
+  /** Returns all rows, the oldest shuffle first. */
+  synchronized List<ShuffleRow> rows() {
+    return shuffles.values().stream().map(Shuffle::row).toList();
+  }
+}

@@ -1,0 +1,101 @@
+package io.weft.spark.ui;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * What happened in an application. An event that repeats is kept once, with its number. Keeps the
+ * last {@link #MAX_EVENTS}. Thread-safe.
+ */
+final class TimeLine {
+  /** Maximum number of events. */
+  static final int MAX_EVENTS = 300;
+
+  private static final int MAX_TEXT = 400;
+
+  private final Map<Key, Event> events = new LinkedHashMap<>();
+  private final Map<Key, Event> changed = new LinkedHashMap<>();
+
+  /** The kinds of events, in the order of the lanes. */
+  public enum Kind {
+    /** A shuffle went another way than through Weft. */
+    FALLBACK,
+    /** A write or a fetch through Weft failed. */
+    FAILURE,
+    /** Weft takes no new shuffles. */
+    SWITCHED_OFF,
+    /** An executor ended. */
+    EXECUTOR_ENDED,
+    /** An executor took over map outputs of another one. */
+    ADOPTION,
+    /** The shared memory of an executor is full. */
+    PRESSURE,
+    /** An executor has a problem that the user can solve. */
+    WARNING;
+
+    /** The name for people. */
+    String label() {
+      return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    }
+  }
+
+  private record Key(String kind, String text) {}
+
+  /**
+   * An event.
+   *
+   * @param first when it happened first, in milliseconds since 1970
+   * @param last when it happened last
+   * @param count how often it happened
+   * @param kind label of its kind; a text, so that logs of later versions can be read
+   * @param text what happened, as a clause
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  public record Event(long first, long last, long count, String kind, String text) {
+    public Event {
+      kind = Objects.requireNonNullElse(kind, "");
+      text = Objects.requireNonNullElse(text, "");
+    }
+  }
+
+  synchronized void add(long time, Kind kind, String text) {
+    String kept = text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) + "…" : text;
+    Event before = events.get(new Key(kind.label(), kept));
+    set(
+        before == null
+            ? new Event(time, time, 1, kind.label(), kept)
+            : new Event(before.first(), time, before.count() + 1, kind.label(), kept));
+  }
+
+  /** Adds an event, or replaces it. */
+  synchronized void set(Event event) {
+    Key key = new Key(event.kind(), event.text());
+    // The newest last: the oldest go.
+    events.remove(key);
+    changed.remove(key);
+    events.put(key, event);
+    changed.put(key, event);
+    if (events.size() > MAX_EVENTS) {
+      Key oldest = events.keySet().iterator().next();
+      events.remove(oldest);
+      changed.remove(oldest);
+    }
+  }
+
+  /** Returns all events, in the order in which they last happened. */
+  synchronized List<Event> events() {
+    return new ArrayList<>(events.values());
+  }
+
+  /** Returns the events that have changed since the last call. */
+  synchronized List<Event> takeChanged() {
+    List<Event> taken = new ArrayList<>(changed.values());
+    changed.clear();
+    return taken;
+  }
+}
