@@ -96,6 +96,7 @@ public final class OutputAdoptions implements AutoCloseable {
     if (!moved.isEmpty()) {
       // Executors then ask again where outputs are.
       tracker.incrementEpoch();
+      state.activity().adopted(asked.adopter(), asked.executorId(), count(moved));
     }
     LOG.info(
         "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died; {} of its"

@@ -90,6 +90,14 @@ public final class Activity {
     add(Kind.SWITCHED_OFF, "new shuffles go through Spark's sort shuffle: " + reason);
   }
 
+  /** Records that an executor took over map outputs of one that died on its host. */
+  public void adopted(String adopter, String dead, long outputs) {
+    add(
+        Kind.ADOPTION,
+        "executor %s took over %d map outputs of executor %s, which died"
+            .formatted(adopter, outputs, dead));
+  }
+
   /** Records that the memory of an executor is full. */
   public void pressed(String executorId) {
     add(Kind.PRESSURE, "executor " + executorId + ": shared memory is full, or idle and in use");

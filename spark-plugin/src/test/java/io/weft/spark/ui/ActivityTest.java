@@ -125,11 +125,13 @@ class ActivityTest {
     report("1", false, "outputsAdopted", 5);
     report("1", false, "outputsAdopted", 5);
     report("1", false, "outputsAdopted", 7);
+    activity.adopted("1", "0", 3);
     assertThat(activity.timeLine().events())
         .extracting(TimeLine.Event::text)
         .containsExactly(
             "executor 1 took over 5 map outputs of decommissioned executors",
-            "executor 1 took over 2 map outputs of decommissioned executors");
+            "executor 1 took over 2 map outputs of decommissioned executors",
+            "executor 1 took over 3 map outputs of executor 0, which died");
   }
 
   /** What a history server reads is what the driver had, in how many steps it may be logged. */
