@@ -47,7 +47,7 @@ public final class ShuffleTable {
     }
 
     private long get(Figure figure) {
-      return traffic[figure.ordinal()];
+      return traffic[figure.index()];
     }
 
     ShuffleRow row() {
@@ -93,7 +93,7 @@ public final class ShuffleTable {
     }
 
     private void set(Figure figure, long value) {
-      traffic[figure.ordinal()] = value;
+      traffic[figure.index()] = value;
     }
   }
 
@@ -171,7 +171,7 @@ public final class ShuffleTable {
     }
     Shuffle shuffle = at(traffic.shuffleId());
     for (Figure figure : Figure.values()) {
-      shuffle.traffic[figure.ordinal()] += traffic.get(figure);
+      shuffle.traffic[figure.index()] += traffic.get(figure);
     }
   }
 
