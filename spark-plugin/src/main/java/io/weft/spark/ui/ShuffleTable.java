@@ -13,7 +13,7 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The shuffles of an application. Keeps the last {@link #MAX_SHUFFLES}, about 400 bytes each.
+ * The shuffles of an application. Keeps the last {@link #MAX_SHUFFLES}, about 500 bytes each.
  * Thread-safe.
  */
 public final class ShuffleTable {
