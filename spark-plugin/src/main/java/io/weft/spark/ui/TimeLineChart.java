@@ -13,8 +13,7 @@ final class TimeLineChart {
   private static final int LABELS = 120;
   private static final int LANE = 18;
 
-  private static final List<String> LANES =
-      Arrays.stream(Kind.values()).map(Kind::label).toList();
+  private static final List<String> LANES = Arrays.stream(Kind.values()).map(Kind::label).toList();
 
   private TimeLineChart() {}
 
