@@ -50,7 +50,7 @@ public final class Traffic {
   /** Adds to a figure of a shuffle. */
   public synchronized void add(int shuffleId, Figure figure, long amount) {
     if (amount != 0) {
-      shuffles.computeIfAbsent(shuffleId, id -> new long[Figure.COUNT])[figure.ordinal()] += amount;
+      shuffles.computeIfAbsent(shuffleId, id -> new long[Figure.COUNT])[figure.index()] += amount;
     }
   }
 
@@ -124,7 +124,7 @@ public final class Traffic {
         flush();
         shuffleId = shuffle;
       }
-      figures[figure.ordinal()] += bytes;
+      figures[figure.index()] += bytes;
       if (!executorId.equals(lastExecutor)) {
         last = sources.computeIfAbsent(executorId, id -> new Source(host));
         lastExecutor = executorId;
@@ -142,14 +142,14 @@ public final class Traffic {
         flush();
         shuffleId = shuffle;
       }
-      figures[Figure.WAIT_NANOS.ordinal()] += nanos;
+      figures[Figure.WAIT_NANOS.index()] += nanos;
     }
 
     /** Adds all figures to those of the executor, and starts again at zero. */
     public void flush() {
       for (Figure figure : Figure.values()) {
-        traffic.add(shuffleId, figure, figures[figure.ordinal()]);
-        figures[figure.ordinal()] = 0;
+        traffic.add(shuffleId, figure, figures[figure.index()]);
+        figures[figure.index()] = 0;
       }
       sources.forEach((executor, source) -> traffic.read(executor, source.host, source.bytes));
       sources.clear();

@@ -57,23 +57,34 @@ public record TrafficReport(
     }
   }
 
-  /** A figure of a shuffle. The order is that of the bits in a report. */
+  /** A figure of a shuffle. */
   public enum Figure {
     /** Bytes of published map outputs that are on disk, because shared memory was full. */
-    ON_DISK,
+    ON_DISK(0),
     /** Bytes of the reading executor's own blocks, read in place. */
-    OWN,
+    OWN(1),
     /** Bytes of other executors on the host, read in place. */
-    SAME_HOST,
+    SAME_HOST(2),
     /** Bytes received over the network. */
-    NETWORK,
+    NETWORK(3),
     /** Bytes read from GPUs. */
-    GPU,
+    GPU(4),
     /** Nanoseconds that readers waited because no block had arrived. */
-    WAIT_NANOS;
+    WAIT_NANOS(5);
 
     /** The number of figures. */
     public static final int COUNT = values().length;
+
+    private final int index;
+
+    Figure(int index) {
+      this.index = index;
+    }
+
+    /** Its place in a list of all figures, and its bit in a report. */
+    public int index() {
+      return index;
+    }
   }
 
   /**
@@ -100,7 +111,7 @@ public record TrafficReport(
 
     /** The value of a figure. */
     public long get(Figure figure) {
-      return figures.get(figure.ordinal());
+      return figures.get(figure.index());
     }
   }
 

@@ -48,9 +48,9 @@ public final class WeftSettings {
           Route.AUTO,
           SESSION,
           "The route of SQL shuffles. rows copies packed rows; only exchanges by range or round"
-              + " robin get another node, with the same name. columns replaces the exchange node wherever Weft supports all column types. auto"
-              + " takes columns where the input arrives in batches of columns, and rows"
-              + " elsewhere.");
+              + " robin get another node, with the same name. columns replaces the exchange node"
+              + " wherever Weft supports all column types. auto takes columns where the input"
+              + " arrives in batches of columns, and rows elsewhere.");
 
   /** The sizes of blocks that Spark is told. */
   public static final Setting<ReportedSizes> REPORTED_SIZES =

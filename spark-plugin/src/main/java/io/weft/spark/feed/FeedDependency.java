@@ -60,7 +60,8 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
   @Override
   public RouteTaken route() {
     return new RouteTaken(
-        spec.onGpus() == null ? "feed" : "feed on GPUs", "its rows go to the ranks of a feed",
+        spec.onGpus() == null ? "feed" : "feed on GPUs",
+        "its rows go to the ranks of a feed",
         spec.ranks());
   }
 

@@ -23,7 +23,8 @@ import org.slf4j.LoggerFactory;
  * changing: one thread of the driver receives the reports of all executors. {@link #close()} sends
  * the last report.
  *
- * <p>Figures of a report that is lost with its connection are lost. It has one daemon thread, which {@link #close()} ends; none if the UI is off.
+ * <p>Figures of a report that is lost with its connection are lost. It has one daemon thread, which
+ * {@link #close()} ends; none if the UI is off.
  */
 final class StatusReporter implements AutoCloseable {
   /** The time between two reports while metrics keep changing. */
@@ -34,7 +35,6 @@ final class StatusReporter implements AutoCloseable {
 
   /** Messages with what is left when the executor ends. */
   private static final int MAX_LAST = 16;
-
 
   private final PluginContext context;
   private final Supplier<ExecutorReport> reports;

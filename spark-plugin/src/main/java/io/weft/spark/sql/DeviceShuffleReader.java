@@ -1,10 +1,10 @@
 package io.weft.spark.sql;
 
 import io.weft.shuffle.ExecutorExchange;
-import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.device.DeviceSlice;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.RemoteDeviceOutputs;

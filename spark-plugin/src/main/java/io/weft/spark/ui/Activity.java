@@ -63,8 +63,7 @@ public final class Activity {
   public void reported(Report message, boolean ended) {
     String id = message.report().executorId();
     String host = message.report().host();
-    long adopted =
-        executors.reported(message, ended, ADOPTED, clock.getAsLong());
+    long adopted = executors.reported(message, ended, ADOPTED, clock.getAsLong());
     if (adopted > 0) {
       add(
           Kind.ADOPTION,
@@ -115,9 +114,7 @@ public final class Activity {
         .ended(executorId)
         .ifPresent(
             host ->
-                add(
-                    Kind.EXECUTOR_ENDED,
-                    "executor " + executorId + " on " + host + ": " + reason));
+                add(Kind.EXECUTOR_ENDED, "executor " + executorId + " on " + host + ": " + reason));
   }
 
   private void add(Kind kind, String text) {
@@ -151,10 +148,6 @@ public final class Activity {
   /** Returns all contents as one event, for the history server's store. */
   ActivityEvent all(Overview overview) {
     return new ActivityEvent(
-        overview,
-        shuffles.rows(),
-        executors.rows(),
-        traffic.snapshot(),
-        timeLine.events());
+        overview, shuffles.rows(), executors.rows(), traffic.snapshot(), timeLine.events());
   }
 }

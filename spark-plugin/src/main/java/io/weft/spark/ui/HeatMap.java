@@ -17,7 +17,8 @@ final class HeatMap {
 
   /** Some steps of the cividis palette, from few bytes to many. */
   private static final List<String> COLOURS =
-      List.of("#00224e", "#1d3b6e", "#444e6b", "#666970", "#878479", "#aba074", "#d2bf60", "#fee838");
+      List.of(
+          "#00224e", "#1d3b6e", "#444e6b", "#666970", "#878479", "#aba074", "#d2bf60", "#fee838");
 
   private HeatMap() {}
 
@@ -57,8 +58,7 @@ final class HeatMap {
     int middle = LABELS + i * CELL + CELL - 4;
     svg.append("<text x=\"%d\" y=\"%d\" text-anchor=\"end\">".formatted(LABELS - 4, middle));
     svg.append(text).append("</text>");
-    svg.append(
-        "<text transform=\"translate(%d,%d) rotate(-90)\">".formatted(middle, LABELS - 4));
+    svg.append("<text transform=\"translate(%d,%d) rotate(-90)\">".formatted(middle, LABELS - 4));
     svg.append(text).append("</text>");
   }
 
@@ -69,8 +69,9 @@ final class HeatMap {
   }
 
   private static void frame(StringBuilder svg, int count) {
-    svg.append("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\""
-        .formatted(LABELS, LABELS, count * CELL, count * CELL));
+    svg.append(
+        "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\""
+            .formatted(LABELS, LABELS, count * CELL, count * CELL));
     svg.append(" stroke=\"currentColor\"/>");
     svg.append("<text x=\"4\" y=\"12\">Row: reader. Column: source of the bytes.</text>");
   }
@@ -78,8 +79,9 @@ final class HeatMap {
   private static void legend(StringBuilder svg, Scale scale, int y) {
     for (int i = 0; i < COLOURS.size(); i++) {
       int x = LABELS / 2 + i * 60;
-      svg.append("<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\"/>"
-          .formatted(x, y - 9, COLOURS.get(i)));
+      svg.append(
+          "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\"/>"
+              .formatted(x, y - 9, COLOURS.get(i)));
       svg.append("<text x=\"%d\" y=\"%d\">≥ %s</text>".formatted(x, y + 12, bytes(scale.from(i))));
     }
   }

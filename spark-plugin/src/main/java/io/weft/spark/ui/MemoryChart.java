@@ -39,8 +39,8 @@ final class MemoryChart {
 
   private String draw() {
     MemorySample last = samples.get(samples.size() - 1);
-    svg.append("<svg width=\"%d\" height=\"%d\" role=\"img\" fill=\"none\""
-        .formatted(WIDTH, HEIGHT));
+    svg.append(
+        "<svg width=\"%d\" height=\"%d\" role=\"img\" fill=\"none\"".formatted(WIDTH, HEIGHT));
     svg.append(" stroke=\"currentColor\"><title>");
     svg.append(
         "Top: %s. Last: %s used (area), %s reserved (line), %s budget (dashed), %s on disk (dotted)"

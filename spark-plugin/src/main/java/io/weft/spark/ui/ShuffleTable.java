@@ -13,7 +13,7 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The shuffles of an application. Keeps the last {@link #MAX_SHUFFLES}, about 400 bytes each.
+ * The shuffles of an application. Keeps the last {@link #MAX_SHUFFLES}, about 500 bytes each.
  * Thread-safe.
  */
 public final class ShuffleTable {
@@ -47,7 +47,7 @@ public final class ShuffleTable {
     }
 
     private long get(Figure figure) {
-      return traffic[figure.ordinal()];
+      return traffic[figure.index()];
     }
 
     ShuffleRow row() {
@@ -93,7 +93,7 @@ public final class ShuffleTable {
     }
 
     private void set(Figure figure, long value) {
-      traffic[figure.ordinal()] = value;
+      traffic[figure.index()] = value;
     }
   }
 
@@ -171,7 +171,7 @@ public final class ShuffleTable {
     }
     Shuffle shuffle = at(traffic.shuffleId());
     for (Figure figure : Figure.values()) {
-      shuffle.traffic[figure.ordinal()] += traffic.get(figure);
+      shuffle.traffic[figure.index()] += traffic.get(figure);
     }
   }
 

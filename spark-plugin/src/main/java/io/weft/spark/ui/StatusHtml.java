@@ -140,8 +140,9 @@ final class StatusHtml {
     TrafficMatrix.Snapshot traffic = contents.activity().traffic().snapshot();
     title("traffic", "Bytes between " + (traffic.byHost() ? "hosts" : "executors"));
     if (traffic.names().isEmpty()) {
-      empty("A map of the bytes that each executor read from each other one, after the first"
-          + " shuffle that Weft carries.");
+      empty(
+          "A map of the bytes that each executor read from each other one, after the first"
+              + " shuffle that Weft carries.");
     } else {
       html.append(HeatMap.svg(traffic));
     }
@@ -207,8 +208,9 @@ final class StatusHtml {
     List<TimeLine.Event> events = contents.activity().timeLine().events();
     title("events", "Events (" + number(events.size()) + ")");
     if (events.isEmpty()) {
-      empty("Shuffles left to Spark with the reason, failures, executors that ended, outputs that"
-          + " moved, full memory and warnings. None so far.");
+      empty(
+          "Shuffles left to Spark with the reason, failures, executors that ended, outputs that"
+              + " moved, full memory and warnings. None so far.");
       return;
     }
     html.append(TimeLineChart.svg(events));
@@ -312,9 +314,7 @@ final class StatusHtml {
             .filter(row -> !row.changed())
             .map(
                 row ->
-                    Stream.of(row.key(), row.value(), row.meaning())
-                        .map(Texts::escape)
-                        .toList()));
+                    Stream.of(row.key(), row.value(), row.meaning()).map(Texts::escape).toList()));
     html.append("</details>");
   }
 

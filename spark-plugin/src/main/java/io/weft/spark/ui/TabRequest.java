@@ -18,6 +18,7 @@ record TabRequest(Column sort, boolean descending, int page, int executorPage, i
   static final int MAX_PAGE_SIZE = 500;
 
   /** The columns of the table of shuffles that it can be sorted by. */
+  @SuppressWarnings("ImmutableEnumChecker") // The comparators are stateless.
   enum Column {
     ID("Shuffle", Comparator.comparingInt(ShuffleRow::id)),
     ROUTE("Route", Comparator.comparing(ShuffleRow::route)),

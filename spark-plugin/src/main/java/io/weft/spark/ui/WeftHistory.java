@@ -10,6 +10,8 @@ import org.apache.spark.status.ElementTrackingStore;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.util.kvstore.KVIndex;
 import org.apache.spark.util.kvstore.KVStore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
@@ -20,6 +22,8 @@ import scala.runtime.BoxedUnit;
  * tab. Stateless.
  */
 public final class WeftHistory implements AppHistoryServerPlugin {
+  private static final Logger LOG = LoggerFactory.getLogger(WeftHistory.class);
+
   /** The constructor that Spark calls. */
   public WeftHistory() {}
 
@@ -37,7 +41,8 @@ public final class WeftHistory implements AppHistoryServerPlugin {
     } catch (NoSuchElementException e) {
       return;
     } catch (Exception e) {
-      throw new IllegalStateException("the Weft tab of an application cannot be read", e);
+      LOG.warn("The Weft tab of an application cannot be read; its other tabs can", e);
+      return;
     }
     Activity activity = new Activity();
     activity.apply(all);

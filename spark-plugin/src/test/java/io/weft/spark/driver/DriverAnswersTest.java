@@ -1,8 +1,8 @@
 package io.weft.spark.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.tuple;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.TrafficReport;
@@ -31,9 +31,9 @@ import io.weft.spark.runtime.Messages.Losses;
 import io.weft.spark.runtime.Messages.MemoryPressure;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.runtime.Messages.Verdict;
+import io.weft.spark.ui.ExecutorRow;
 import java.util.ArrayList;
 import java.util.Collections;
-import io.weft.spark.ui.ExecutorRow;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkConf;

@@ -3,9 +3,9 @@ package io.weft.spark.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.config.Activation;
 import io.weft.spark.driver.DriverState.ExecutorEndListener;
-import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.ui.ExecutorRow;
@@ -29,8 +29,7 @@ class DriverStateTest {
     state.greeted(id);
     state.announced(address(id));
     state.remarked(address(id), "a remark");
-    state.reported(
-        new Report(new ExecutorReport(id, "host", Map.of()), TrafficReport.NONE, false));
+    state.reported(new Report(new ExecutorReport(id, "host", Map.of()), TrafficReport.NONE, false));
   }
 
   private List<String> running() {

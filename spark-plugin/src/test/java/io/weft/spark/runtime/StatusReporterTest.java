@@ -53,7 +53,9 @@ class StatusReporterTest {
         .hasSize(2)
         .last()
         .satisfies(
-            message -> assertThat(MessageCodec.decode(message)).isEqualTo(new Report(now(), TrafficReport.NONE, false)));
+            message ->
+                assertThat(MessageCodec.decode(message))
+                    .isEqualTo(new Report(now(), TrafficReport.NONE, false)));
   }
 
   @Test

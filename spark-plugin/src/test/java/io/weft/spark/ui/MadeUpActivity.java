@@ -86,7 +86,7 @@ final class MadeUpActivity {
   static ShuffleTraffic figures(int shuffle, long amount) {
     List<Long> figures = new ArrayList<>();
     for (Figure figure : Figure.values()) {
-      figures.add(amount * (figure.ordinal() + 1));
+      figures.add(amount * (figure.index() + 1));
     }
     return new ShuffleTraffic(shuffle, figures);
   }

@@ -50,14 +50,15 @@ class WeftTabTest {
       JsonNode json =
           awaitJson(spark, page -> page.at("/executors/rows/0/values/localBytes").longValue() > 0);
       JsonNode shuffles = json.at("/shuffles/rows");
-      assertThat(shuffles.findValues("rows")).extracting(JsonNode::longValue)
+      assertThat(shuffles.findValues("rows"))
+          .extracting(JsonNode::longValue)
           .containsExactly(3000L, 5000L);
-      assertThat(shuffles.findValues("partitions")).extracting(JsonNode::intValue)
+      assertThat(shuffles.findValues("partitions"))
+          .extracting(JsonNode::intValue)
           .containsExactly(2, 7);
       assertThat(shuffles.findValues("readers")).allSatisfy(r -> assertThat(r.size()).isOne());
       assertThat(sum(shuffles, "own")).isEqualTo(LocalSpark.count(ExchangeCounter.LOCAL_BYTES));
-      assertThat(sum(shuffles, "written"))
-          .isEqualTo(sum(sparksStages(spark), "shuffleWriteBytes"));
+      assertThat(sum(shuffles, "written")).isEqualTo(sum(sparksStages(spark), "shuffleWriteBytes"));
       assertThat(json.at("/traffic/bytes/0/0").longValue())
           .isEqualTo(LocalSpark.count(ExchangeCounter.LOCAL_BYTES));
       assertThat(get(spark, "/weft/?sort=rows&desc=true"))
@@ -128,11 +129,7 @@ class WeftTabTest {
   void showsExecutorsWithoutSharedMemory() {
     try (LocalSpark spark = start(Map.of("spark.weft.memory.folder", "/not/there"))) {
       awaitPage(
-          spark,
-          "/weft/",
-          page ->
-              assertThat(page)
-                  .contains("because /not/there does not exist"));
+          spark, "/weft/", page -> assertThat(page).contains("because /not/there does not exist"));
     }
   }
 
