@@ -97,7 +97,9 @@ public final class GpuSearch {
     String obstacle = Capability.NCCL + ": " + machine.reason(Capability.NCCL);
     if (machine.has(Capability.NCCL)) {
       try {
-        return GpuEnd.of(uuid, gpu.ordinal(), gpu.name(), NcclLibrary.load(libraries).version());
+        NcclLibrary nccl = NcclLibrary.load(libraries);
+        return GpuEnd.of(uuid, gpu.ordinal(), gpu.name(), nccl.version())
+            .sharing(nccl.sharesGpus(libraries.environment()));
       } catch (UnavailableLibraryException e) {
         obstacle = e.getMessage();
       }
