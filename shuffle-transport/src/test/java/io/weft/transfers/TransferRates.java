@@ -108,9 +108,7 @@ final class TransferRates implements AutoCloseable {
     Goal goal =
         Goal.least(
             "a transfer of 64 MiB, in % of the rate of a plain copy",
-            100 * copy / move,
-            TestGpus.count() == 1 ? GOAL_ON_ONE_GPU : GOAL_BETWEEN_GPUS,
-            "%");
+            100 * copy / move, TestGpus.count() == 1 ? GOAL_ON_ONE_GPU : GOAL_BETWEEN_GPUS, "%");
     System.out.println(goal.line());
     return "{\"bytes\": %d, \"transferSeconds\": %.6f, \"copySeconds\": %.6f, \"goals\": [%s]}"
         .formatted(LARGE, move, copy, goal.json());

@@ -75,8 +75,7 @@ class HostKernelsTest {
   private static void hash(KernelRun run, KernelTable table, int hashes, int partitions) {
     int count = table.columns.size();
     for (int first = 0; first < count; first += MAX_COLUMNS) {
-      List<KernelColumn> some =
-          table.columns.subList(first, Math.min(count, first + MAX_COLUMNS));
+      List<KernelColumn> some = table.columns.subList(first, Math.min(count, first + MAX_COLUMNS));
       boolean isLast = first + MAX_COLUMNS >= count;
       Launch launch = run.forEach("weft_hash", table.rows).address(hashes).longs(table.rows);
       launch.ints(some.size(), SEED, first == 0 ? 1 : 0, isLast ? partitions : 0);

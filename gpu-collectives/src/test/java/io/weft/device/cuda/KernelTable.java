@@ -69,9 +69,7 @@ final class KernelTable {
           random,
           kind,
           number,
-          kind == TENSOR
-              ? TENSOR_WIDTHS[random.nextInt(TENSOR_WIDTHS.length)]
-              : KEY_WIDTHS[kind],
+          kind == TENSOR ? TENSOR_WIDTHS[random.nextInt(TENSOR_WIDTHS.length)] : KEY_WIDTHS[kind],
           random.nextBoolean(),
           rows);
     }
@@ -153,9 +151,7 @@ final class KernelTable {
       if (!isString()) {
         return Arrays.copyOfRange(data, row * width, (row + 1) * width);
       }
-      return isValid(row)
-          ? Arrays.copyOfRange(data, offsets[row], offsets[row + 1])
-          : new byte[0];
+      return isValid(row) ? Arrays.copyOfRange(data, offsets[row], offsets[row + 1]) : new byte[0];
     }
 
     private int hash(int row, int seed) {
@@ -175,8 +171,7 @@ final class KernelTable {
 
     private static BigInteger decimal(ByteBuffer value) {
       long low = value.getLong();
-      return new BigInteger(
-          ByteBuffer.allocate(16).putLong(value.getLong()).putLong(low).array());
+      return new BigInteger(ByteBuffer.allocate(16).putLong(value.getLong()).putLong(low).array());
     }
 
     /** Adds the struct of partition.h to the arguments, with buffers of the exact sizes. */

@@ -340,8 +340,7 @@ final class GpuCommunicators implements CommunicatorFactory {
         String uuid = in.readUTF();
         int ordinal = in.readInt();
         GpuEnd gpu =
-            new GpuEnd(
-                uuid, ordinal, in.readUTF(), in.readUTF(), in.readUTF(), in.readBoolean());
+            new GpuEnd(uuid, ordinal, in.readUTF(), in.readUTF(), in.readUTF(), in.readBoolean());
         return new GpuEndpoint(life, new PathEnd(kernel, gpu), in.readUTF());
       } catch (IOException e) {
         throw new IllegalArgumentException("the other end's message about its GPU is damaged", e);

@@ -47,9 +47,7 @@ public final class GpuSearch {
       return GpuEnd.without(unknown);
     }
     GpuEnd found = ask(() -> search(machine, libraries, wanted), TIMEOUT);
-    return isKnown || found.isThere()
-        ? found
-        : GpuEnd.without(unknown + "; " + found.obstacle());
+    return isKnown || found.isThere() ? found : GpuEnd.without(unknown + "; " + found.obstacle());
   }
 
   /** A request to native libraries, which may hang. */
