@@ -102,8 +102,10 @@ final class Executors implements AutoCloseable {
       boolean followsDevices,
       CommunicatorFactory hosts) {
     CudaLibrary.GpuDescription gpu = TestGpus.cuda().gpus().get(TestGpus.ordinal(executor));
-    String nccl = NcclLibrary.load(TestGpus.options()).version();
-    GpuEnd end = way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
+    NcclLibrary nccl = NcclLibrary.load(TestGpus.options());
+    GpuEnd end =
+        way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl.version())
+            .sharing(nccl.sharesGpus(TestGpus.options().environment()));
     return new TransferGpu(
         new TransferGpu.Options(
             executor + "@" + incarnation,

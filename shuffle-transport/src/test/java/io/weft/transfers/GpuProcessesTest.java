@@ -41,9 +41,20 @@ class GpuProcessesTest {
   @Test
   void twoOnOneGpuMapEachOthersMemoryUntilOneIsKilled() throws Exception {
     TestGpus.assumeDoubles();
-    exchangeUntilOneIsKilled("10 groups, 0 copies through the host", TestGpus.sharedProperty());
+    exchangeUntilOneIsKilled(
+        "10 groups, 0 copies through the host, 0 of NCCL", TestGpus.sharedProperty());
     processes.get(0).order("close");
     assertThat(processes.get(0).answer()).isEqualTo("nothing is left behind");
+  }
+
+  /** NCCL 2.30.3 and newer takes both, if the environment says so at both ends. */
+  @Test
+  void twoOnOneGpuUseNcclIfItSharesGpus() throws Exception {
+    TestGpus.assumeDoubles();
+    exchangeUntilOneIsKilled(
+        "10 groups, 0 copies through the host, 10 of NCCL",
+        TestGpus.sharedProperty(),
+        "NCCL_MULTI_RANK_GPU_ENABLE=1");
   }
 
   private void exchangeUntilOneIsKilled(String statistics, String... properties) throws Exception {

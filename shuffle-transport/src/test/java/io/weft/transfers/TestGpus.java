@@ -69,6 +69,11 @@ public final class TestGpus {
     return isForThisProcess() ? controls().cudaDoubleHostCopies() : 0;
   }
 
+  /** Launches of NCCL since the last call; 0 without the doubles. */
+  static int ncclLaunches() {
+    return isForThisProcess() ? ncclControls().ncclDoubleLaunches() : 0;
+  }
+
   /** Whether this process was started to use GPUs. */
   static boolean isForThisProcess() {
     return TestMachine.isForThisProcess();

@@ -130,11 +130,12 @@ final class TransferChild {
       throughHost += round == 0 ? 0 : TestGpus.hostCopies();
     }
     TransferStatistics statistics = transfers.statistics();
-    return "right, with %d communicator, %d groups, %d copies through the host, %d manifests"
+    return "right, with %d communicator, %d groups, %d copies through the host, %d of NCCL, %d manifests"
         .formatted(
             statistics.cliques().created(),
             statistics.get(TransferCounter.GROUPS),
             throughHost,
+            TestGpus.ncclLaunches(),
             statistics.get(TransferCounter.MANIFESTS));
   }
 

@@ -7,7 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -28,7 +30,8 @@ final class TransferProcess implements AutoCloseable {
    * @param host its host identity
    * @param executor 0 or 1
    * @param bootstrapIds ids of the rendezvous with the other executor, in order
-   * @param properties of its virtual machine
+   * @param properties of its virtual machine, such as -Dname=value, or of its environment, such as
+   *     NAME=value
    */
   TransferProcess(
       Path folder,
@@ -41,7 +44,16 @@ final class TransferProcess implements AutoCloseable {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
-    command.addAll(List.of(properties));
+    Map<String, String> environment = new HashMap<>();
+    for (String property : properties) {
+      if (property.startsWith("-")) {
+        command.add(property);
+      } else {
+        environment.put(
+            property.substring(0, property.indexOf('=')),
+            property.substring(property.indexOf('=') + 1));
+      }
+    }
     command.addAll(
         List.of(
             "-cp",
@@ -52,7 +64,10 @@ final class TransferProcess implements AutoCloseable {
             Integer.toString(executor),
             Long.toString(deadline.toMillis())));
     command.addAll(bootstrapIds);
-    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    ProcessBuilder builder =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
+    builder.environment().putAll(environment);
+    process = builder.start();
     out = process.inputReader(StandardCharsets.UTF_8);
     in = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
   }

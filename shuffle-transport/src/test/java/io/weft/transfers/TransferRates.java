@@ -29,6 +29,17 @@ import java.util.stream.LongStream;
 final class TransferRates implements AutoCloseable {
   private static final int RUNS = 7;
   private static final long LARGE = TestGpus.areDoubles() ? 1L << 20 : 64L << 20;
+
+  /** Plain copies between two looks at the clock, so that the wait for their end counts little. */
+  private static final int COPIES = 16;
+
+  /**
+   * In % of a plain copy. Two executors of one GPU copy into a shared room and out of it, in waves
+   * of 8 MiB with a message between the hosts after each.
+   */
+  private static final double GOAL_ON_ONE_GPU = 35;
+
+  private static final double GOAL_BETWEEN_GPUS = 85;
   private static final long SMALL = 64L << 10;
   private static final int COUNT = TestGpus.areDoubles() ? 200 : 10_000;
   private static final int BATCH = TestGpus.areDoubles() ? 100 : 1000;
@@ -96,7 +107,8 @@ final class TransferRates implements AutoCloseable {
         100 * copy / move);
     Goal goal =
         Goal.least(
-            "a transfer of 64 MiB, in % of the rate of a plain copy", 100 * copy / move, 85, "%");
+            "a transfer of 64 MiB, in % of the rate of a plain copy",
+            100 * copy / move, TestGpus.count() == 1 ? GOAL_ON_ONE_GPU : GOAL_BETWEEN_GPUS, "%");
     System.out.println(goal.line());
     return "{\"bytes\": %d, \"transferSeconds\": %.6f, \"copySeconds\": %.6f, \"goals\": [%s]}"
         .formatted(LARGE, move, copy, goal.json());
@@ -183,14 +195,19 @@ final class TransferRates implements AutoCloseable {
     return new Took(all, new double[] {receiveCall, sendCall});
   }
 
+  /** The time of one copy among several, one after the other. */
   private double copy(TypedBuffer from, TypedBuffer to) {
     CudaLane lane = arrays.lane(0);
     long start = System.nanoTime();
     Content.await(
         lane.submit(
-            "a plain copy",
-            () -> lane.stream().copyOnDevice(to.address(), from.address(), from.bytes())));
-    return seconds(start);
+            "plain copies",
+            () -> {
+              for (int i = 0; i < COPIES; i++) {
+                lane.stream().copyOnDevice(to.address(), from.address(), from.bytes());
+              }
+            }));
+    return seconds(start) / COPIES;
   }
 
   private static double seconds(long start) {

@@ -195,13 +195,12 @@ public final class NcclCommunicators implements CommunicatorFactory {
      */
     private static final int MAX_RANKS_OF_A_GPU = 2;
 
-    private static final String SWITCH = "NCCL_MULTI_RANK_GPU_ENABLE";
     private static final String NVLS = "NCCL_NVLS_ENABLE";
 
     /** The identity of this process, whose environment NCCL reads too. */
     static RankIdentity of(
         int version, UUID gpu, boolean pairsOnly, Map<String, String> environment) {
-      boolean shares = version >= NcclLibrary.SHARES_GPUS && "1".equals(environment.get(SWITCH));
+      boolean shares = NcclLibrary.sharesGpus(version, environment);
       return new RankIdentity(version, gpu, shares, "1".equals(environment.get(NVLS)), pairsOnly);
     }
 
@@ -303,7 +302,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
               + ": NCCL takes one rank for each GPU, and from "
               + NcclLibrary.describe(NcclLibrary.SHARES_GPUS)
               + " on several where "
-              + SWITCH
+              + NcclLibrary.SHARING_SWITCH
               + "=1 is set in the environment of all of them; these have "
               + NcclLibrary.describe(identity.version()));
     }

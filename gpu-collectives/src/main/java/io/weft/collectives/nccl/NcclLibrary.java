@@ -12,6 +12,7 @@ import io.weft.device.probe.LibraryLocation;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,6 +36,9 @@ public final class NcclLibrary {
 
   /** The first version that accepts several ranks on one GPU, if its environment says so. */
   static final int SHARES_GPUS = 23003;
+
+  /** The variable of the environment that lets several ranks use one GPU. */
+  static final String SHARING_SWITCH = "NCCL_MULTI_RANK_GPU_ENABLE";
 
   static final int SUCCESS = 0;
   static final int REMOTE_ERROR = 6;
@@ -141,6 +145,19 @@ public final class NcclLibrary {
                 + version()
                 + " cannot shrink communicators, which came with "
                 + describe(SHRINKS));
+  }
+
+  /**
+   * Whether it takes several ranks on one GPU.
+   *
+   * @param environment of this process, which NCCL reads too
+   */
+  public boolean sharesGpus(Map<String, String> environment) {
+    return sharesGpus(version, environment);
+  }
+
+  static boolean sharesGpus(int version, Map<String, String> environment) {
+    return version >= SHARES_GPUS && "1".equals(environment.get(SHARING_SWITCH));
   }
 
   boolean revokes() {

@@ -8,6 +8,7 @@ import java.util.Optional;
 /** Checks whether multicast can be used. Thread-safe. */
 public final class MulticastSupport {
   private static final int MULTICAST = 132;
+
   /** Whether the driver gives file descriptors for memory. */
   static final int DESCRIPTORS = 103;
 

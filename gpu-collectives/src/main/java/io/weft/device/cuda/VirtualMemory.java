@@ -50,8 +50,7 @@ public final class VirtualMemory implements CudaMemorySource {
   }
 
   private static int handleTypes(CudaDevice device) {
-    int descriptors =
-        has(device, MulticastSupport.DESCRIPTORS) ? MulticastObject.DESCRIPTORS : 0;
+    int descriptors = has(device, MulticastSupport.DESCRIPTORS) ? MulticastObject.DESCRIPTORS : 0;
     return has(device, FABRIC_SUPPORTED) ? descriptors | FABRIC : descriptors;
   }
 

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The committed PTX is the output of nvcc for the sources. */
+/** The committed PTX is the output of nvcc for the sources; ptxas takes it for each GPU. */
 class CompiledKernelsTest {
   private static final Path SOURCES = Path.of("src", "main", "cuda");
   private static final Path COMPILED =
@@ -26,6 +26,21 @@ class CompiledKernelsTest {
   private static final Pattern MADE_WITH = Pattern.compile("with nvcc ([0-9.]+):");
 
   private static final Pattern TARGET = Pattern.compile("\\.target sm_([0-9]+)");
+
+  /** What each kernel takes of an SM: registers of a thread, bytes of shared memory of a block. */
+  private static final Path USED = SOURCES.resolve("used.txt");
+
+  private static final Pattern USE =
+      Pattern.compile(
+          "entry function '(\\w+)' for.*?(\\d+) bytes spill stores, (\\d+) bytes spill loads"
+              + ".*?Used (\\d+) registers(?:[^\\n]*?(\\d+) bytes smem)?",
+          Pattern.DOTALL);
+
+  /** Of all GPUs from compute capability 8.0 on, for one block. */
+  private static final int SHARED_BYTES = 48 << 10;
+
+  private static final int REGISTERS = 64 << 10;
+  private static final int THREADS = 256;
 
   @TempDir Path folder;
 
@@ -84,5 +99,46 @@ class CompiledKernelsTest {
       }
       output("ptxas", "-arch=" + gpu, "-o", folder.resolve("cubin").toString(), ptx.toString());
     }
+  }
+
+  /**
+   * No kernel spills registers, and at least two blocks fit on an SM. The figures are recorded, and
+   * compared if ptxas is of the same release; -Dweft.writeDocs=true records them again.
+   */
+  @Test
+  void kernelsLeaveRoomForOthers() throws IOException {
+    String release = first(RELEASE, output("ptxas", "--version"));
+    StringBuilder table = new StringBuilder("registers/shared bytes, ptxas " + release + "\n");
+    for (String gpu : List.of("sm_80", "sm_90", "sm_100")) {
+      assumeTrue(output("ptxas", "--help").contains("'" + gpu + "'"), () -> "no " + gpu);
+      for (Path ptx : compiled()) {
+        int oldest = Integer.parseInt(first(TARGET, Files.readString(ptx)));
+        if (oldest <= Integer.parseInt(gpu.substring("sm_".length()))) {
+          appendUse(table, gpu, ptx);
+        }
+      }
+    }
+    if (Boolean.getBoolean("weft.writeDocs")) {
+      Files.writeString(USED, table);
+    }
+    String recorded = Files.readString(USED);
+    assumeTrue(recorded.contains("ptxas " + release + "\n"), () -> "other ptxas: " + recorded);
+    assertThat(table.toString()).isEqualTo(recorded);
+  }
+
+  private void appendUse(StringBuilder table, String gpu, Path ptx) {
+    String cubin = folder.resolve("cubin").toString();
+    String said = output("ptxas", "-v", "-arch=" + gpu, "-o", cubin, ptx.toString());
+    Matcher use = USE.matcher(said);
+    int kernels = 0;
+    for (; use.find(); kernels++) {
+      int registers = Integer.parseInt(use.group(4));
+      int shared = use.group(5) == null ? 0 : Integer.parseInt(use.group(5));
+      assertThat(List.of(use.group(2), use.group(3))).as(use.group(1)).containsOnly("0");
+      assertThat(2 * THREADS * registers).as(use.group(1)).isLessThanOrEqualTo(REGISTERS);
+      assertThat(2 * shared).as(use.group(1)).isLessThanOrEqualTo(SHARED_BYTES);
+      table.append("%s %s %d/%d%n".formatted(gpu, use.group(1), registers, shared));
+    }
+    assertThat(kernels).as(said).isPositive();
   }
 }

@@ -122,6 +122,7 @@ public final class AddressList {
         number(bytes.length);
         out.write(bytes, 0, bytes.length);
       }
+      number(gpu.sharesGpu() ? 1 : 0);
       gpuBefore = gpu;
     }
 
@@ -186,7 +187,7 @@ public final class AddressList {
         texts[i] = new String(bytes(new byte[0], 0), StandardCharsets.UTF_8);
       }
       try {
-        return new GpuEnd(texts[0], ordinal, texts[1], texts[2], texts[3]);
+        return new GpuEnd(texts[0], ordinal, texts[1], texts[2], texts[3], number(1) == 1);
       } catch (IllegalArgumentException e) {
         throw new IOException("the GPU of an executor is invalid", e);
       }

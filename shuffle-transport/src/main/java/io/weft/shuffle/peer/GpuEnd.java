@@ -12,8 +12,10 @@ import java.util.Objects;
  * @param name model of the GPU; empty if there is no GPU
  * @param nccl version of NCCL in the executor's process, such as "2.28.3"; empty if there is none
  * @param obstacle why the executor cannot use NCCL, without a full stop; empty if it can
+ * @param sharesGpu whether this NCCL, in this environment, takes several executors on one GPU
  */
-public record GpuEnd(String uuid, int ordinal, String name, String nccl, String obstacle)
+public record GpuEnd(
+    String uuid, int ordinal, String name, String nccl, String obstacle, boolean sharesGpu)
     implements Serializable {
   public GpuEnd {
     Objects.requireNonNull(uuid, "uuid");
@@ -26,6 +28,16 @@ public record GpuEnd(String uuid, int ordinal, String name, String nccl, String 
     if (ordinal < 0) {
       throw new IllegalArgumentException("ordinal of GPU " + uuid + ": " + ordinal);
     }
+  }
+
+  /** A GPU for one executor. */
+  public GpuEnd(String uuid, int ordinal, String name, String nccl, String obstacle) {
+    this(uuid, ordinal, name, nccl, obstacle, false);
+  }
+
+  /** A copy whose NCCL takes several executors on one GPU, or not. */
+  public GpuEnd sharing(boolean shares) {
+    return new GpuEnd(uuid, ordinal, name, nccl, obstacle, shares);
   }
 
   /** Returns a GPU that NCCL can use. */

@@ -54,7 +54,11 @@ public record PathRules(
     Optional<String> obstacle = obstacle(one, other);
     if (obstacle.isEmpty()) {
       return new PathChoice(
-          TransferPath.NCCL, "a GPU each, and NCCL " + one.gpu().nccl() + " at both ends");
+          TransferPath.NCCL,
+          (one.gpu().uuid().equals(other.gpu().uuid()) ? "one GPU" : "a GPU each")
+              + ", and NCCL "
+              + one.gpu().nccl()
+              + " at both ends");
     }
     return mayMap(one, other) ? mapped(obstacle.get()) : throughHosts(one, other, obstacle.get());
   }
@@ -112,9 +116,12 @@ public record PathRules(
   }
 
   private static Optional<String> mismatch(GpuEnd one, GpuEnd other) {
-    if (one.uuid().equals(other.uuid())) {
+    if (one.uuid().equals(other.uuid()) && !(one.sharesGpu() && other.sharesGpu())) {
       return Optional.of(
-          "both are on GPU " + one.uuid() + ", and NCCL takes one rank for each GPU");
+          "both are on GPU "
+              + one.uuid()
+              + ", and NCCL takes one rank for each GPU, unless it is 2.30.3 or newer and both have"
+              + " NCCL_MULTI_RANK_GPU_ENABLE=1 in the environment");
     }
     boolean inOrder = one.nccl().compareTo(other.nccl()) <= 0;
     String first = inOrder ? one.nccl() : other.nccl();

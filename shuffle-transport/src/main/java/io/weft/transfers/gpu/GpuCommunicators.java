@@ -322,6 +322,7 @@ final class GpuCommunicators implements CommunicatorFactory {
         out.writeUTF(gpu.name());
         out.writeUTF(gpu.nccl());
         out.writeUTF(gpu.obstacle());
+        out.writeBoolean(gpu.sharesGpu());
         out.writeUTF(pids);
       }
       return bytes.toByteArray();
@@ -338,7 +339,8 @@ final class GpuCommunicators implements CommunicatorFactory {
         String kernel = in.readUTF();
         String uuid = in.readUTF();
         int ordinal = in.readInt();
-        GpuEnd gpu = new GpuEnd(uuid, ordinal, in.readUTF(), in.readUTF(), in.readUTF());
+        GpuEnd gpu =
+            new GpuEnd(uuid, ordinal, in.readUTF(), in.readUTF(), in.readUTF(), in.readBoolean());
         return new GpuEndpoint(life, new PathEnd(kernel, gpu), in.readUTF());
       } catch (IOException e) {
         throw new IllegalArgumentException("the other end's message about its GPU is damaged", e);

@@ -47,9 +47,7 @@ public final class GpuSearch {
       return GpuEnd.without(unknown);
     }
     GpuEnd found = ask(() -> search(machine, libraries, wanted), TIMEOUT);
-    return isKnown || found.isThere()
-        ? found
-        : GpuEnd.without(unknown + "; " + found.obstacle());
+    return isKnown || found.isThere() ? found : GpuEnd.without(unknown + "; " + found.obstacle());
   }
 
   /** A request to native libraries, which may hang. */
@@ -97,7 +95,9 @@ public final class GpuSearch {
     String obstacle = Capability.NCCL + ": " + machine.reason(Capability.NCCL);
     if (machine.has(Capability.NCCL)) {
       try {
-        return GpuEnd.of(uuid, gpu.ordinal(), gpu.name(), NcclLibrary.load(libraries).version());
+        NcclLibrary nccl = NcclLibrary.load(libraries);
+        return GpuEnd.of(uuid, gpu.ordinal(), gpu.name(), nccl.version())
+            .sharing(nccl.sharesGpus(libraries.environment()));
       } catch (UnavailableLibraryException e) {
         obstacle = e.getMessage();
       }

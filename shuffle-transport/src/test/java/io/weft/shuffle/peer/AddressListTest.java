@@ -76,7 +76,8 @@ class AddressListTest {
       GpuEnd gpu =
           random.nextBoolean()
               ? NONE
-              : GpuEnd.of("uuid-" + random.nextInt(3), random.nextInt(300), "H100", "2.28.3");
+              : GpuEnd.of("uuid-" + random.nextInt(3), random.nextInt(300), "H100", "2.28.3")
+                  .sharing(random.nextBoolean());
       addresses.add(
           new PeerAddress(
               text(random),

@@ -65,6 +65,19 @@ class PathRulesTest {
   }
 
   @Test
+  void ncclIsUsedOnOneGpuIfBothEndsShareIt() {
+    GpuEnd gpu = GpuEnd.of("same", 0, "a GPU", "2.30.7");
+    PathEnd shares = new PathEnd("a", gpu.sharing(true));
+    assertArrays(AUTO, shares, shares, TransferPath.NCCL, "one GPU, and NCCL 2.30.7 at both ends");
+    assertArrays(
+        AUTO,
+        shares,
+        new PathEnd("a", gpu),
+        TransferPath.IPC,
+        "unless it is 2.30.3 or newer and both have NCCL_MULTI_RANK_GPU_ENABLE=1");
+  }
+
+  @Test
   void gpusOfOneKernelUseIpcWithoutNccl() {
     PathEnd alone = new PathEnd("a", new GpuEnd("id", 1, "H100", "", "no library"));
     String reason = "no NCCL: no library; both run on one kernel";
