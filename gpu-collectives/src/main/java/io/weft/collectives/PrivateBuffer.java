@@ -61,7 +61,7 @@ final class PrivateBuffer implements SymmetricBuffer {
   private static void requireSame(Communicator communicator, DataType type, long count) {
     TypedBuffer all = zeros(DataType.INT64, 2L * communicator.nranks());
     TypedBuffer own = all.slice(2L * communicator.rank(), 2);
-    Memory.putLong(own.address(), type.ordinal());
+    Memory.putLong(own.address(), type.code());
     Memory.putLong(own.address() + 8, count);
     communicator.allGather(own, all);
     List<Integer> others = new ArrayList<>();

@@ -15,7 +15,12 @@ public record RanksCheck(int ranks, HaloExchange halo, SampleSort sort)
     implements SideTask<RanksCheck.Outcomes> {
   private static final String ENABLED = "spark.weft.enabled";
 
-  /** A check with so many cells, steps and rows to sort with so many distinct values. */
+  /**
+   * Creates a check.
+   *
+   * @param rows to sort
+   * @param distinct the values of the rows are below this number
+   */
   public static RanksCheck of(int ranks, int cells, int steps, long rows, long distinct) {
     return new RanksCheck(ranks, new HaloExchange(cells, steps), new SampleSort(rows, distinct));
   }
