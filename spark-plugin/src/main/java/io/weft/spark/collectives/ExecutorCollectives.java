@@ -177,14 +177,17 @@ public final class ExecutorCollectives implements AutoCloseable {
     return totals.statistics(memory.statistics());
   }
 
-  /** Closes the open communicators and refuses later requests. */
+  /**
+   * Aborts the open communicators and refuses later requests. A task that still runs may use its
+   * symmetric memory, so that is freed at the end of the task, or by the end of the process.
+   */
   @Override
   public void close() {
     closed = true;
     if (running == this) {
       running = null;
     }
-    List.copyOf(tasks.values()).forEach(TaskCommunicator::close);
+    List.copyOf(tasks.values()).forEach(TaskCommunicator::stop);
     watch.close();
     memory.close();
   }
@@ -269,8 +272,17 @@ public final class ExecutorCollectives implements AutoCloseable {
       close();
     }
 
-    /** Closes the communicator and refuses later requests. */
-    void close() {
+    /** Aborts the communicator, whose memory the running task may still use. */
+    void stop() {
+      synchronized (state) {
+        if (communicator != null) {
+          communicator.abort("Weft stops on executor " + collectives.options.executorId());
+        }
+      }
+    }
+
+    /** Closes the communicator, and refuses later requests, at the end of the task. */
+    private void close() {
       Communicator open;
       synchronized (state) {
         ended = true;
