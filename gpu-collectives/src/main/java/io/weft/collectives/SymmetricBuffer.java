@@ -19,9 +19,10 @@ public interface SymmetricBuffer extends AutoCloseable {
   int SLOTS = 16;
 
   /**
-   * This rank's elements, zeros at first. Operations find a closed buffer; an address taken from the
-   * elements does not. Once the buffer is closed or the task has ended, another buffer may have the
-   * bytes, and later they are unmapped. So end all threads that use an address before the task ends.
+   * This rank's elements, zeros at first. Operations find a closed buffer; an address taken from
+   * the elements does not. Once the buffer is closed or the task has ended, another buffer may have
+   * the bytes, and later they are unmapped. So end all threads that use an address before the task
+   * ends.
    */
   TypedBuffer elements();
 
@@ -55,8 +56,8 @@ public interface SymmetricBuffer extends AutoCloseable {
    * Waits until a peer has signalled at least this value. Everything that it wrote before is
    * visible then.
    *
-   * @throws CollectiveException naming both ranks, if the timeout passed or the peer ended; it breaks
-   *     the communicator
+   * @throws CollectiveException naming both ranks, if the timeout passed or the peer ended; it
+   *     breaks the communicator
    */
   void await(int peer, int slot, int value);
 

@@ -228,15 +228,21 @@ public final class ExecutorCollectives implements AutoCloseable {
     }
 
     private void keep(Communicator created) {
+      boolean late;
       synchronized (state) {
-        if (!ended) {
+        late = ended;
+        if (!late) {
           communicator = created;
           collectives.opened(created);
-          return;
         }
       }
-      created.close();
-      throw new IllegalStateException(task.name() + " has ended and gets no communicator");
+      if (late) {
+        created.close();
+        throw new IllegalStateException(task.name() + " has ended and gets no communicator");
+      }
+      if (collectives.closed) {
+        stop();
+      }
     }
 
     Optional<Communicator> current() {
@@ -274,10 +280,9 @@ public final class ExecutorCollectives implements AutoCloseable {
 
     /** Aborts the communicator, whose memory the running task may still use. */
     void stop() {
-      synchronized (state) {
-        if (communicator != null) {
-          communicator.abort("Weft stops on executor " + collectives.options.executorId());
-        }
+      Communicator open = communicator;
+      if (open != null) {
+        open.abort("Weft stops on executor " + collectives.options.executorId());
       }
     }
 
