@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
