@@ -130,7 +130,7 @@ final class PrivateBuffer implements SymmetricBuffer {
     int n = communicator.nranks();
     TypedBuffer all = zeros(DataType.INT64, REQUEST_LONGS * n);
     TypedBuffer own = all.slice((long) REQUEST_LONGS * communicator.rank(), REQUEST_LONGS);
-    Memory.putLong(own.address(), type.ordinal());
+    Memory.putLong(own.address(), type.code());
     Memory.putLong(own.address() + 8, count);
     Memory.putLong(own.address() + 16, hasMemory ? 1 : 0);
     communicator.allGather(own, all);

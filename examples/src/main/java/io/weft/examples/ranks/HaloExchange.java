@@ -42,9 +42,7 @@ record HaloExchange(int cells, int steps) implements Serializable {
     if (cells < ranks) {
       throw new IllegalArgumentException(cells + " cells for " + ranks + " ranks");
     }
-    HaloExchange halo = this;
-    List<long[]> strips =
-        BarrierRanks.run(session.sparkContext(), ranks, communicator -> halo.strip(communicator));
+    List<long[]> strips = BarrierRanks.run(session.sparkContext(), ranks, this::strip);
     return strips.stream().flatMapToLong(LongStream::of).toArray();
   }
 

@@ -2,6 +2,7 @@ package io.weft.collectives.symmetric;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.CollectiveException;
@@ -17,6 +18,8 @@ import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
+import io.weft.collectives.symmetric.CollectiveMemoryCache.Offer;
+import io.weft.collectives.symmetric.SymmetricArena.WindowRequest;
 import io.weft.logging.CapturedLogs;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
@@ -27,8 +30,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -424,6 +430,32 @@ class CollectiveMemoryCacheTest {
                 .hasMessageContaining("rank 1 asks for a symmetric window of -1 int32");
             reduce(communicator, BYTES);
           });
+    }
+  }
+
+  /** Messages of other ranks are read within their bounds. */
+  @Test
+  void forgedOffersAndRequestsAreReadOrRefused() throws IOException {
+    Offer offer = new Offer(List.of("a-0", "b-1"), List.of("c-2@1"));
+    WindowRequest request = new WindowRequest(100, "25 float32", 3, Set.of(1, 2));
+    assertThat(Offer.decode(offer.encode())).isEqualTo(offer);
+    assertThat(WindowRequest.decode(request.encode())).isEqualTo(request);
+    SplittableRandom random = new SplittableRandom(7);
+    for (int i = 0; i < 20_000; i++) {
+      byte[] bytes = i % 2 == 0 ? offer.encode() : request.encode();
+      byte[] forged = Arrays.copyOf(bytes, random.nextInt(bytes.length + 4));
+      if (forged.length > 0) {
+        forged[random.nextInt(forged.length)] = (byte) random.nextInt();
+      }
+      boolean isOffer = i % 2 == 0;
+      Throwable failure =
+          catchThrowable(
+              () -> {
+                var unused = isOffer ? Offer.decode(forged) : WindowRequest.decode(forged);
+              });
+      if (failure != null) {
+        assertThat(failure).isInstanceOf(CollectiveException.class);
+      }
     }
   }
 
