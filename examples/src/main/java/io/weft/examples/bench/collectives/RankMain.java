@@ -131,8 +131,7 @@ public final class RankMain {
       return switch (test.operation()) {
         case ALL_GATHER -> new Buffers(receive.slice(own, test.count()), receive);
         case REDUCE_SCATTER -> {
-          TypedBuffer send =
-              buffers.receive(test.type(), steps * sent).slice(step * sent, sent);
+          TypedBuffer send = buffers.receive(test.type(), steps * sent).slice(step * sent, sent);
           yield new Buffers(send, send.slice(own, test.count()));
         }
         default -> new Buffers(receive, receive);
