@@ -131,7 +131,8 @@ public abstract class OrderedCommunicator implements Communicator {
 
   /**
    * Runs recorded steps in one turn, without the checks of {@link #runGroup}: their buffers were
-   * checked when they were recorded, and exist.
+   * checked when they were recorded, and exist. The timeout applies to each step, also for
+   * operations that wait for the end of the replay.
    */
   public final void replay(List<? extends ReplayStep> steps) {
     replay(turns.take(), steps);
@@ -156,6 +157,7 @@ public abstract class OrderedCommunicator implements Communicator {
         step.begin();
         start = runStep(running, start);
         step.end();
+        turns.progress(start);
       }
     } catch (RuntimeException | Error e) {
       countFailure(running, System.nanoTime() - start);
@@ -420,6 +422,13 @@ public abstract class OrderedCommunicator implements Communicator {
    */
   protected final boolean awaitIdle(Deadline deadline) {
     return turns.awaitIdle(deadline);
+  }
+
+  /**
+   * Runs an action as soon as no operation runs any more, after {@link #awaitIdle} has given up.
+   */
+  protected final void whenIdle(Runnable action) {
+    turns.whenIdle(action);
   }
 
   @Override

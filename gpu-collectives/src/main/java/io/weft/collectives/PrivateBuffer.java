@@ -1,5 +1,6 @@
 package io.weft.collectives;
 
+import io.weft.device.Event;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -9,75 +10,164 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
- * A buffer for ranks that cannot map each other's memory. The garbage collector frees it after the
- * last use.
+ * A buffer for ranks that cannot map each other's memory. It is a direct buffer, so the JVM's limit
+ * for direct memory applies. It is freed when it is closed and its last use has ended; if it is
+ * never closed, by the garbage collector.
  */
 final class PrivateBuffer implements SymmetricBuffer {
+  /** What each rank tells the others: type, count, and whether it has the memory. */
+  private static final int REQUEST_LONGS = 3;
+
   private final Communicator communicator;
+  private final BlockOwner owner;
   private final TypedBuffer elements;
   private final String reason;
-  private volatile boolean closed;
 
-  /** Memory that is not found any more once the buffer is closed. */
-  private final class Owner implements BufferOwner {
-    private final TypedBuffer memory;
+  /** Memory that is not found any more once the buffer is closed. Thread-safe. */
+  private static final class BlockOwner implements BufferOwner {
+    private final ByteBuffer memory;
+    private final long address;
+    private boolean closed;
 
-    Owner(TypedBuffer memory) {
+    /** The uses that have not ended, and the buffer itself. */
+    private int uses = 1;
+
+    BlockOwner(ByteBuffer memory) {
       this.memory = memory;
+      this.address = Memory.addressOf(memory);
     }
 
     @Override
-    public long address() {
+    public synchronized long address() {
       if (closed) {
         throw new IllegalStateException("the buffer is closed");
       }
-      return memory.address();
+      return address;
     }
 
     @Override
     public long bytes() {
-      return memory.bytes();
+      return memory.capacity();
     }
-  }
 
-  private PrivateBuffer(Communicator communicator, DataType type, long count, String reason) {
-    this.communicator = communicator;
-    this.reason = reason;
-    this.elements = TypedBuffer.of(new Owner(zeros(type, count)), 0, type, count);
-  }
+    @Override
+    public void usedUntil(Event event) {
+      synchronized (this) {
+        if (closed) {
+          throw new IllegalStateException("the buffer is closed");
+        }
+        uses++;
+      }
+      event.whenReleased(this::release);
+    }
 
-  /** Collective: all ranks ask for the same type and count, or all fail. */
-  static PrivateBuffer allocate(
-      Communicator communicator, DataType type, long count, String reason) {
-    requireSame(communicator, type, count);
-    return new PrivateBuffer(communicator, type, count, reason);
-  }
-
-  private static TypedBuffer zeros(DataType type, long count) {
-    long bytes = Math.multiplyExact(count, (long) type.bytes());
-    return TypedBuffer.wrap(ByteBuffer.allocateDirect(Math.toIntExact(bytes)), type);
-  }
-
-  private static void requireSame(Communicator communicator, DataType type, long count) {
-    TypedBuffer all = zeros(DataType.INT64, 2L * communicator.nranks());
-    TypedBuffer own = all.slice(2L * communicator.rank(), 2);
-    Memory.putLong(own.address(), type.code());
-    Memory.putLong(own.address() + 8, count);
-    communicator.allGather(own, all);
-    List<Integer> others = new ArrayList<>();
-    for (int rank = 0; rank < communicator.nranks(); rank++) {
-      if (Memory.getLong(all.address() + 16L * rank) != Memory.getLong(all.address())
-          || Memory.getLong(all.address() + 16L * rank + 8) != Memory.getLong(all.address() + 8)) {
-        others.add(rank);
+    private synchronized void release() {
+      uses--;
+      if (uses == 0) {
+        Memory.unmap(memory);
       }
     }
+
+    synchronized void close() {
+      if (!closed) {
+        closed = true;
+        release();
+      }
+    }
+  }
+
+  private PrivateBuffer(
+      Communicator communicator, BlockOwner owner, DataType type, long count, String reason) {
+    this.communicator = communicator;
+    this.owner = owner;
+    this.reason = reason;
+    this.elements = TypedBuffer.of(owner, 0, type, count);
+  }
+
+  /**
+   * Allocates a buffer, then compares the requests of all ranks. Collective.
+   *
+   * @param count elements of less than 2 GiB
+   * @throws CollectiveException on all ranks: of kind MISMATCH if they ask for different buffers,
+   *     INVALID if the count is not allowed, IO if a rank has no memory
+   */
+  static PrivateBuffer allocate(
+      Communicator communicator, DataType type, long count, String reason) {
+    BlockOwner owner = tryAllocate(type, count);
+    try {
+      requireSame(communicator, type, count, owner != null);
+    } catch (RuntimeException | Error e) {
+      if (owner != null) {
+        owner.close();
+      }
+      throw e;
+    }
+    return new PrivateBuffer(communicator, owner, type, count, reason);
+  }
+
+  /** Null without memory, so that this rank still tells the others. */
+  private static BlockOwner tryAllocate(DataType type, long count) {
+    if (!isAllowed(type, count)) {
+      return null;
+    }
+    try {
+      return new BlockOwner(ByteBuffer.allocateDirect((int) (count * type.bytes())));
+    } catch (OutOfMemoryError e) {
+      return null;
+    }
+  }
+
+  private static boolean isAllowed(DataType type, long count) {
+    return count >= 0 && count <= Integer.MAX_VALUE / type.bytes();
+  }
+
+  private static TypedBuffer zeros(DataType type, int count) {
+    return TypedBuffer.wrap(ByteBuffer.allocateDirect(count * type.bytes()), type);
+  }
+
+  private static void requireSame(
+      Communicator communicator, DataType type, long count, boolean hasMemory) {
+    int n = communicator.nranks();
+    TypedBuffer all = zeros(DataType.INT64, REQUEST_LONGS * n);
+    TypedBuffer own = all.slice((long) REQUEST_LONGS * communicator.rank(), REQUEST_LONGS);
+    Memory.putLong(own.address(), type.code());
+    Memory.putLong(own.address() + 8, count);
+    Memory.putLong(own.address() + 16, hasMemory ? 1 : 0);
+    communicator.allGather(own, all);
+    List<Integer> others = new ArrayList<>();
+    List<Integer> without = new ArrayList<>();
+    for (int rank = 0; rank < n; rank++) {
+      long request = all.address() + 8L * REQUEST_LONGS * rank;
+      if (Memory.getLong(request) != Memory.getLong(all.address())
+          || Memory.getLong(request + 8) != Memory.getLong(all.address() + 8)) {
+        others.add(rank);
+      }
+      if (Memory.getLong(request + 16) == 0) {
+        without.add(rank);
+      }
+    }
+    String what =
+        "rank %d asks for a symmetric buffer of %d %s".formatted(communicator.rank(), count, type);
     if (!others.isEmpty()) {
       throw new CollectiveException(
           CollectiveException.Kind.MISMATCH,
           others,
-          "rank %d asks for a symmetric buffer of %d %s, but %s for another than rank 0; all ranks"
-                  .formatted(communicator.rank(), count, type, CollectiveException.name(others))
+          what
+              + ", but %s for another than rank 0; all ranks"
+                  .formatted(CollectiveException.name(others))
               + " must ask for the same buffers in the same order");
+    }
+    if (!isAllowed(type, count)) {
+      throw CollectiveException.invalid(
+          what + "; in private memory 0 to " + Integer.MAX_VALUE / type.bytes() + " are allowed");
+    }
+    if (!without.isEmpty()) {
+      throw new CollectiveException(
+          CollectiveException.Kind.IO,
+          without,
+          what
+              + ", but %s cannot allocate so much direct memory; raise -XX:MaxDirectMemorySize"
+                  .formatted(CollectiveException.name(without)));
     }
   }
 
@@ -143,6 +233,6 @@ final class PrivateBuffer implements SymmetricBuffer {
 
   @Override
   public void close() {
-    closed = true;
+    owner.close();
   }
 }

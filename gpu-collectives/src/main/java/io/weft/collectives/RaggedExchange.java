@@ -1,18 +1,23 @@
 package io.weft.collectives;
 
 import io.weft.memory.Memory;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Exchanges rows whose numbers only the senders know. The ranks first exchange the numbers; then
  * each computes the offsets of all blocks from them, and one {@link RaggedAllToAll} moves the rows
- * into scratch memory. The scratch is a symmetric buffer, which grows to the largest exchange so
- * far and is reused.
+ * into scratch memory. The scratch is a symmetric buffer. It is reused, and grows to the largest
+ * exchange, at least by half each time up to 1 GiB.
  *
  * <p>For one thread at a time. {@link #exchange} is collective. The communicator stays the
  * caller's.
  */
 public final class RaggedExchange implements AutoCloseable {
+  /** A larger scratch has exactly the size of its exchange. */
+  private static final long MOST_SPARE_BYTES = 1L << 30;
+
   private final Communicator communicator;
   private final DataType type;
   private final long rowElements;
@@ -44,13 +49,15 @@ public final class RaggedExchange implements AutoCloseable {
    * @param send rows for rank 0, then those for rank 1, and so on; may end with rows for no rank
    * @param rows how many rows each rank gets, 0 or more
    * @return rows of rank 0, then those of rank 1, and so on; valid until the next exchange
-   * @throws CollectiveException of kind INVALID if the rows do not fit the send buffer
+   * @throws CollectiveException of kind INVALID, on all ranks, if the rows of one do not fit its
+   *     send buffer
    */
   public TypedBuffer exchange(TypedBuffer send, long... rows) {
     int n = communicator.nranks();
     int me = communicator.rank();
-    requireRows(send, rows);
-    long[][] all = gather(rows);
+    String obstacle = obstacle(send, rows);
+    long[][] all = gather(obstacle == null ? rows : refused(n));
+    requireValid(obstacle, all);
     long[] sendOffsets = new long[n];
     long[] targetOffsets = new long[n];
     long[] totals = new long[n];
@@ -71,23 +78,48 @@ public final class RaggedExchange implements AutoCloseable {
     return receive;
   }
 
-  private void requireRows(TypedBuffer send, long[] rows) {
-    long sum = 0;
+  /** Numbers that tell the other ranks that this rank has none. */
+  private static long[] refused(int n) {
+    long[] none = new long[n];
+    Arrays.fill(none, -1);
+    return none;
+  }
+
+  /** Every rank knows which ranks have no valid rows, so all fail alike. */
+  private static void requireValid(String obstacle, long[][] all) {
+    List<Integer> invalid = new ArrayList<>();
+    for (int from = 0; from < all.length; from++) {
+      if (all[from][0] < 0) {
+        invalid.add(from);
+      }
+    }
+    if (!invalid.isEmpty()) {
+      throw new CollectiveException(
+          CollectiveException.Kind.INVALID,
+          invalid,
+          obstacle != null
+              ? obstacle
+              : CollectiveException.name(invalid) + " asked for an exchange that does not fit");
+    }
+  }
+
+  /** Why these rows cannot be sent; null if they can. */
+  private String obstacle(TypedBuffer send, long[] rows) {
+    long left = send.count() / rowElements;
     for (long each : rows) {
-      sum = each < 0 || sum < 0 ? -1 : Math.addExact(sum, each);
+      left = each < 0 || each > left ? -1 : left - each;
     }
-    boolean fits = sum >= 0 && sum <= send.count() / rowElements;
-    if (rows.length != communicator.nranks() || send.type() != type || !fits) {
-      throw CollectiveException.invalid(
-          "rank %d cannot exchange rows of %d %s: %s rows for %d ranks from %s"
-              .formatted(
-                  communicator.rank(),
-                  rowElements,
-                  type,
-                  Arrays.toString(rows),
-                  communicator.nranks(),
-                  send));
+    if (rows.length == communicator.nranks() && send.type() == type && left >= 0) {
+      return null;
     }
+    return "rank %d cannot exchange rows of %d %s: %s rows for %d ranks from %s"
+        .formatted(
+            communicator.rank(),
+            rowElements,
+            type,
+            Arrays.toString(rows),
+            communicator.nranks(),
+            send);
   }
 
   /** The rows from each rank to each rank. */
@@ -111,10 +143,12 @@ public final class RaggedExchange implements AutoCloseable {
   /** All ranks know the largest total, so all grow together. */
   private void reserve(long elements) {
     if (scratch == null || scratch.elements().count() < elements) {
+      long grown = 0;
       if (scratch != null) {
+        grown = Math.min(scratch.elements().count() / 2 * 3, MOST_SPARE_BYTES / type.bytes());
         scratch.close();
       }
-      scratch = communicator.symmetric(type, elements);
+      scratch = communicator.symmetric(type, Math.max(elements, grown));
     }
   }
 

@@ -18,7 +18,12 @@ public interface SymmetricBuffer extends AutoCloseable {
   /** The number of signals from each peer. */
   int SLOTS = 16;
 
-  /** This rank's elements, zeros at first. */
+  /**
+   * This rank's elements, zeros at first. Operations find a closed buffer; an address taken from
+   * the elements does not. Once the buffer is closed or the task has ended, another buffer may have
+   * the bytes, and later they are unmapped. So end all threads that use an address before the task
+   * ends.
+   */
   TypedBuffer elements();
 
   /** Why this rank cannot reach the elements of its peers; empty if it can. */
@@ -31,7 +36,8 @@ public interface SymmetricBuffer extends AutoCloseable {
    * @param first element of the peer's part
    * @throws IndexOutOfBoundsException if peer or elements are out of range
    * @throws IllegalStateException if the buffer is closed
-   * @throws CollectiveException of kind INVALID if the memory is private
+   * @throws CollectiveException of kind INVALID if the memory is private, or that of the source was
+   *     freed
    */
   void put(TypedBuffer source, int peer, long first);
 
@@ -50,7 +56,8 @@ public interface SymmetricBuffer extends AutoCloseable {
    * Waits until a peer has signalled at least this value. Everything that it wrote before is
    * visible then.
    *
-   * @throws CollectiveException naming both ranks, if the timeout passed or the peer ended
+   * @throws CollectiveException naming both ranks, if the timeout passed or the peer ended; it
+   *     breaks the communicator
    */
   void await(int peer, int slot, int value);
 
@@ -60,13 +67,14 @@ public interface SymmetricBuffer extends AutoCloseable {
    *
    * @param ranks this rank and others, in any order; none for all ranks
    * @throws CollectiveException naming the rank that did not arrive, or that is in a barrier of
-   *     other ranks
+   *     other ranks; it breaks the communicator
    */
   void barrier(int... ranks);
 
   /**
    * Closes the buffer on this rank; not collective. Its bytes are used again once all ranks have
-   * closed it and its last use has ended. The end of the communicator closes it too.
+   * closed it and its last use has ended. The end of the communicator closes it too; private memory
+   * then stays until the buffer is closed or unreachable.
    */
   @Override
   void close();

@@ -4,6 +4,7 @@ import io.weft.device.Deadline;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -18,10 +19,16 @@ final class TicketLock {
   private volatile int waiting;
   private final AtomicBoolean busy = new AtomicBoolean();
 
+  /** When the current turn last made progress. */
+  private volatile long progressNanos = System.nanoTime();
+
+  /** Runs at the end of the last turn; null until {@link #awaitIdle} has given up. */
+  private final AtomicReference<Runnable> afterLast = new AtomicReference<>();
+
   /**
    * The first turn is free.
    *
-   * @param timeout how long one turn may last before the waiting callers give up
+   * @param timeout how long one turn may last without progress before the waiting callers give up
    * @param broken when true, no caller waits any more
    */
   TicketLock(Duration timeout, BooleanSupplier broken) {
@@ -59,16 +66,20 @@ final class TicketLock {
     waiting++;
     try {
       long seen = serving.get();
+      long progress = progressNanos;
       Deadline deadline = Deadline.after(timeout);
       while (serving.get() != ticket) {
+        if (serving.get() != seen) {
+          seen = serving.get();
+          deadline = Deadline.after(timeout);
+        } else if (progressNanos != progress) {
+          progress = progressNanos;
+          deadline = Deadline.since(progress, deadline.length().toNanos());
+        }
         if (broken.getAsBoolean() || deadline.expired()) {
           return false;
         }
         wait(Math.max(1, deadline.remainingNanos() / 1_000_000L));
-        if (serving.get() != seen) {
-          seen = serving.get();
-          deadline = Deadline.after(timeout);
-        }
       }
       return true;
     } catch (InterruptedException e) {
@@ -79,12 +90,43 @@ final class TicketLock {
     }
   }
 
+  /**
+   * Restarts the timeout of the waiting callers. Called by the current turn after each of its
+   * steps.
+   *
+   * @param nanos of {@link System#nanoTime}
+   */
+  void progress(long nanos) {
+    progressNanos = nanos;
+  }
+
   /** Ends the current turn. */
   void pass() {
     busy.setRelease(false);
     serving.incrementAndGet();
     if (waiting > 0) {
       wakeAll();
+    }
+    if (afterLast.get() != null) {
+      runAfterLast();
+    }
+  }
+
+  /**
+   * Runs an action once no turn is active: here, or on the thread whose turn ends. The owner must
+   * be broken, so that no new turn starts.
+   */
+  void whenIdle(Runnable action) {
+    afterLast.set(action);
+    if (!busy.get()) {
+      runAfterLast();
+    }
+  }
+
+  private void runAfterLast() {
+    Runnable action = afterLast.getAndSet(null);
+    if (action != null) {
+      action.run();
     }
   }
 

@@ -16,6 +16,7 @@ import java.nio.ByteBuffer;
 abstract class HostBlock implements BufferOwner, AutoCloseable {
   private final long address;
   private final long bytes;
+  private volatile boolean closed;
 
   private HostBlock(long address, long bytes) {
     this.address = address;
@@ -30,6 +31,9 @@ abstract class HostBlock implements BufferOwner, AutoCloseable {
 
   @Override
   public long address() {
+    if (closed) {
+      throw new IllegalStateException("the tensor of this memory has been closed");
+    }
     return address;
   }
 
@@ -39,7 +43,13 @@ abstract class HostBlock implements BufferOwner, AutoCloseable {
   }
 
   @Override
-  public abstract void close();
+  public final void close() {
+    closed = true;
+    free();
+  }
+
+  /** Frees the memory; called once or more. */
+  abstract void free();
 
   private static final class Direct extends HostBlock {
     private final ByteBuffer buffer;
@@ -50,7 +60,7 @@ abstract class HostBlock implements BufferOwner, AutoCloseable {
     }
 
     @Override
-    public void close() {
+    void free() {
       Memory.unmap(buffer);
     }
   }
@@ -71,7 +81,7 @@ abstract class HostBlock implements BufferOwner, AutoCloseable {
     }
 
     @Override
-    public void close() {
+    void free() {
       cleanable.clean();
     }
   }

@@ -45,6 +45,9 @@ public final class GradientBuckets implements AutoCloseable {
   /** The bucket size of PyTorch's DistributedDataParallel, a good compromise on networks. */
   public static final long DEFAULT_BUCKET_BYTES = 25L << 20;
 
+  /** Recorded all-reduces up to this size run as one, see {@link Communicator#record}. */
+  private static final long SMALL_BYTES = 32 << 10;
+
   private static final Logger LOG = LoggerFactory.getLogger(GradientBuckets.class);
 
   private final Communicator communicator;
@@ -62,8 +65,14 @@ public final class GradientBuckets implements AutoCloseable {
   private final int[] missing;
   private final List<Event> started = new ArrayList<>();
 
-  /** The end of every step; null until {@link #recordEnd}. */
+  /** The end of every step; null without {@link #recordEnd}. */
   private Recording end;
+
+  /** Whether the last bucket is averaged by {@link #end}. */
+  private boolean lastInEnd;
+
+  /** The replay of {@link #end} in this step; null before it starts. */
+  private Event replay;
 
   private boolean closed;
 
@@ -142,17 +151,28 @@ public final class GradientBuckets implements AutoCloseable {
   }
 
   /**
-   * Records the end of a step: the last bucket's all-reduce, and averages of more buffers. From now
-   * on {@link #await} replays them in one submission. Collective; before the first step.
+   * Records averages of more buffers as the end of a step. From now on {@link #await} replays them
+   * in one submission. If the last bucket is small and of their type, it is averaged together with
+   * them, as one all-reduce; otherwise it starts as soon as it is ready. Collective; before the
+   * first step.
    *
-   * @param more written before each {@code await}, averages after it; stay allocated until close
+   * @param more at least one; written before each {@code await}, averages after it; stay allocated
+   *     until close. The gradients' type costs least.
    */
   public void recordEnd(List<TypedBuffer> more) {
+    if (more.isEmpty()) {
+      throw new IllegalArgumentException("no buffers that end a step");
+    }
     TypedBuffer last = buckets.get(buckets.size() - 1);
+    long bytes = last.bytes() + more.stream().mapToLong(TypedBuffer::bytes).sum();
+    lastInEnd =
+        bytes <= SMALL_BYTES && more.stream().allMatch(buffer -> buffer.type() == last.type());
     end =
         communicator.record(
             recorder -> {
-              recorder.allReduce(last, ReduceOp.AVERAGE);
+              if (lastInEnd) {
+                recorder.allReduce(last, ReduceOp.AVERAGE);
+              }
               more.forEach(buffer -> recorder.allReduce(buffer, ReduceOp.AVERAGE));
             });
   }
@@ -196,7 +216,7 @@ public final class GradientBuckets implements AutoCloseable {
     }
     ready.set(parameter);
     missing[bucketOf[parameter]]--;
-    int own = buckets.size() - (end == null ? 0 : 1);
+    int own = buckets.size() - (lastInEnd ? 1 : 0);
     while (started.size() < own && missing[started.size()] == 0) {
       start(buckets.get(started.size()));
     }
@@ -233,20 +253,30 @@ public final class GradientBuckets implements AutoCloseable {
    *
    * @throws IllegalStateException naming the gradients that are not ready
    * @throws io.weft.device.EventFailedException if an all-reduce failed
-   * @throws EventTimeoutException if the deadline passed first; the call can be repeated
+   * @throws EventTimeoutException if the deadline passed first; the call can be repeated, and is
+   *     before other operations on the communicator
    */
   public void await(Deadline deadline) {
     for (Event event : complete()) {
       event.await(deadline);
     }
-    if (end != null) {
-      end.replay();
-    }
+    awaitEnd(deadline);
     synchronized (this) {
       ready.clear();
       started.clear();
       System.arraycopy(sizes, 0, missing, 0, sizes.length);
     }
+  }
+
+  private void awaitEnd(Deadline deadline) {
+    if (end == null) {
+      return;
+    }
+    if (replay == null) {
+      replay = lane.submit("the end of a step", end::replay);
+    }
+    replay.await(deadline);
+    replay = null;
   }
 
   private synchronized List<Event> complete() {
@@ -291,7 +321,10 @@ public final class GradientBuckets implements AutoCloseable {
         return;
       }
       closed = true;
-      running = List.copyOf(started);
+      running = new ArrayList<>(started);
+    }
+    if (replay != null) {
+      running.add(replay);
     }
     lane.close();
     Deadline deadline = Deadline.after(communicator.timeout());

@@ -18,7 +18,7 @@ import io.weft.collectives.local.LocalCommunicator;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
-import io.weft.memory.Memory;
+import io.weft.device.EventTimeoutException;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.nio.file.Path;
@@ -27,11 +27,14 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -153,22 +156,86 @@ class GradientBucketsTest {
     }
   }
 
-  @Test
-  void theEndOfAStepIsReplayedWithOtherAverages() {
+  /** A loss of the gradients' type is averaged together with the last bucket. */
+  @ParameterizedTest
+  @CsvSource({"FLOAT32,4", "FLOAT64,5"})
+  void theEndOfAStepIsReplayedWithOtherAverages(DataType type, int allReduces) {
+    int steps = 5;
     try (RankGang gang = host(2)) {
       gang.run(
           communicator -> {
-            try (Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT64, 1));
+            try (Tensor loss = Tensor.allocate(TensorType.of(type, 1));
                 GradientBuckets buckets = GradientBuckets.open(communicator, MODEL, BUCKET_BYTES)) {
               buckets.recordEnd(List.of(loss.buffer()));
-              for (int step = 0; step < 5; step++) {
-                Memory.putDouble(loss.address(), 10 * step + communicator.rank());
+              long before = communicator.metrics().calls(OperationKind.ALL_REDUCE);
+              for (int step = 0; step < steps; step++) {
+                int now = step;
+                Values.fill(loss.buffer(), i -> 10 * now + 2 * communicator.rank());
                 runStep(buckets, communicator.rank(), 2, step, backwards());
-                assertThat(Memory.getDouble(loss.address())).isEqualTo(10 * step + 0.5);
+                Values.check("loss", loss.buffer(), i -> 10 * now + 1);
               }
+              // Two buckets, the agreement, and the end, which has the last bucket if it can.
+              assertThat(communicator.metrics().calls(OperationKind.ALL_REDUCE) - before)
+                  .isEqualTo((long) steps * allReduces);
               communicator.barrier();
             }
           });
+    }
+  }
+
+  @Test
+  void aLargeLastBucketStartsWhenItIsReady() {
+    List<ParameterSpec> model = List.of(floats("large", 20_000), floats("small", 10));
+    try (RankGang gang = host(2)) {
+      gang.run(
+          communicator -> {
+            try (Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT32, 1));
+                GradientBuckets buckets = GradientBuckets.open(communicator, model, BUCKET_BYTES)) {
+              buckets.recordEnd(List.of(loss.buffer()));
+              Values.fill(loss.buffer(), i -> 2 * communicator.rank());
+              Values.fill(buckets.gradient(0), i -> 2 * communicator.rank());
+              buckets.ready(1);
+              buckets.ready(0);
+              assertThat(buckets.started()).hasSize(2);
+              buckets.await(soon());
+              Values.check("gradient", buckets.gradient(0), i -> 1);
+              Values.check("loss", loss.buffer(), i -> 1);
+              communicator.barrier();
+            }
+          });
+    }
+  }
+
+  /** The deadline applies to the recorded end too, and the step goes on after it. */
+  @Test
+  void aDeadlineEndsTheWaitForTheRecordedEnd() {
+    CountDownLatch late = new CountDownLatch(1);
+    try (RankGang gang = host(2)) {
+      gang.run(
+          communicator -> {
+            try (Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT32, 1));
+                GradientBuckets buckets = open(communicator)) {
+              buckets.recordEnd(List.of(loss.buffer()));
+              fillAndReady(buckets, communicator.rank());
+              Values.fill(loss.buffer(), i -> 2 * communicator.rank());
+              buckets.started().forEach(event -> event.await(soon()));
+              if (communicator.rank() == 0) {
+                assertThatThrownBy(() -> buckets.await(Deadline.after(Duration.ofMillis(20))))
+                    .isInstanceOf(EventTimeoutException.class);
+                late.countDown();
+              }
+              assertThat(late.await(30, TimeUnit.SECONDS)).isTrue();
+              buckets.await(soon());
+              Values.check("loss", loss.buffer(), i -> 1);
+            }
+          });
+    }
+  }
+
+  private static void fillAndReady(GradientBuckets buckets, int rank) {
+    for (int parameter : backwards()) {
+      Values.fill(buckets.gradient(parameter), i -> rank);
+      buckets.ready(parameter);
     }
   }
 

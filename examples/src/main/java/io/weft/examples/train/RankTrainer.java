@@ -42,7 +42,10 @@ final class RankTrainer implements AutoCloseable {
   private final List<Weights> weights = new ArrayList<>();
   private Adam adam;
   private final Checkpoints checkpoints;
-  private final Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT64, 1));
+
+  /** Of the gradients' type, so that it can be averaged together with a small last bucket. */
+  private final Tensor loss = Tensor.allocate(TensorType.of(DataType.FLOAT32, 1));
+
   private Tensor logitGradient = Tensor.empty(DataType.FLOAT32);
   private long rows;
   private long steps;
@@ -178,12 +181,12 @@ final class RankTrainer implements AutoCloseable {
     TypedBuffer gradient = logitGradient(logits.count());
     pass.backward(1, gradient, GradientWrite.REPLACE);
     model.backward(gradient, parameter -> accumulator.added(weights.get(parameter)));
-    Memory.putDouble(loss.address(), pass.loss());
+    Memory.putFloat(loss.address(), (float) pass.loss());
     long start = System.nanoTime();
     buckets.await(Deadline.after(communicator.timeout()));
     waitNanos += System.nanoTime() - start;
     adam.step(model.values(), gradients);
-    lastLoss = Memory.getDouble(loss.address());
+    lastLoss = Memory.getFloat(loss.address());
     rows += batch.rows();
     steps++;
   }

@@ -16,7 +16,8 @@ import java.util.List;
 
 /**
  * A bootstrap for ranks that already have a communicator. Every round is two all-gathers on it, of
- * lengths and of messages. A round ends within the communicator's timeout.
+ * lengths and of messages, each within the communicator's timeout. A rank that begins a round after
+ * its deadline aborts the communicator, so no other rank waits for it.
  *
  * <p>For one thread at a time; does not own the communicator.
  */
@@ -47,6 +48,7 @@ public final class CommunicatorBootstrap implements Bootstrap {
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
+    requireTime(round, deadline);
     long[] lengths = exchangeLengths(round, mine.length);
     long longest = 0;
     for (long length : lengths) {
@@ -54,12 +56,21 @@ public final class CommunicatorBootstrap implements Bootstrap {
     }
     TypedBuffer all = buffer(DataType.INT8, longest * nranks());
     TypedBuffer own = all.slice(longest * rank(), longest);
+    requireTime(round, deadline);
     try {
       Memory.copyFrom(mine, Memory.BYTE_ARRAY, own.address(), mine.length);
       communicator.allGather(own, all);
       return read(all, longest, lengths);
     } finally {
       Reference.reachabilityFence(all);
+    }
+  }
+
+  private void requireTime(String round, Deadline deadline) {
+    if (deadline.expired()) {
+      String late = "rank " + rank() + " came to round " + round + " after " + deadline;
+      communicator.abort(late);
+      throw new CollectiveException(Kind.TIMEOUT, List.of(rank()), late);
     }
   }
 

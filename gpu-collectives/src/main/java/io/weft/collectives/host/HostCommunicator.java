@@ -243,14 +243,29 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
       }
     }
     if (awaitIdle(Deadline.after(timeout()))) {
-      try {
-        symmetric.close(first);
-      } finally {
-        resources.close();
-      }
+      release(first);
     } else {
       LOG.warn(
-          "{}an operation still runs after {}; its memory stays mapped", logPrefix(), timeout());
+          "{}an operation still runs after {}; its memory stays mapped until it ends",
+          logPrefix(),
+          timeout());
+      whenIdle(this::releaseLate);
+    }
+  }
+
+  private void release(boolean reusable) {
+    try {
+      symmetric.close(reusable);
+    } finally {
+      resources.close();
+    }
+  }
+
+  private void releaseLate() {
+    try {
+      release(false);
+    } catch (RuntimeException e) {
+      LOG.warn("{}was not closed completely after its last operation", logPrefix(), e);
     }
   }
 

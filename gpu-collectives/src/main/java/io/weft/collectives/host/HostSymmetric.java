@@ -1,10 +1,9 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.CollectiveException;
-import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
 import io.weft.collectives.SymmetricBuffer;
+import io.weft.collectives.symmetric.NoRoomException;
 import io.weft.collectives.symmetric.SharedBuffer;
 import io.weft.collectives.symmetric.SymmetricArena;
 import io.weft.collectives.symmetric.SymmetricOptions;
@@ -37,9 +36,6 @@ final class HostSymmetric {
   }
 
   SymmetricBuffer allocate(DataType type, long count, Fallback fallback) {
-    if (count < 0) {
-      throw CollectiveException.invalid("a symmetric buffer of " + count + " elements");
-    }
     Optional<String> apart = SymmetricArena.refusal(communicator.topology());
     if (apart.isPresent()) {
       return fallback("ranks on several hosts", apart.get(), fallback);
@@ -50,11 +46,8 @@ final class HostSymmetric {
     }
     try {
       return shared(type, count);
-    } catch (CollectiveException e) {
-      // Every rank gets the failure of a rank without room, so all fall back.
-      if (e.kind() != Kind.IO) {
-        throw e;
-      }
+    } catch (NoRoomException e) {
+      // Every rank learns that a rank has no room, so all fall back.
       return fallback("no room", e.getMessage(), fallback);
     }
   }

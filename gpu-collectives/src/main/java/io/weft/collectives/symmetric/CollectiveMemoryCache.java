@@ -12,8 +12,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -26,9 +28,10 @@ import org.slf4j.LoggerFactory;
  * communicators with the same members. One process has one cache, so processes of other
  * applications and users never get the memory.
  *
- * <p>Reuse is safe only because all ranks hit or miss together: before a communicator's first
- * buffer, its ranks compare what their caches have, and use a segment only if all ranks have it
- * back. If some ranks have freed it, all free it, and a warning names those ranks.
+ * <p>Reuse is safe only because all ranks hit or miss together: before a communicator reserves
+ * memory, its ranks compare what their caches have, and use the smallest segment that is large
+ * enough and that all ranks have back. If some ranks have freed it, all free it, and a warning
+ * names those ranks.
  *
  * <p>Thread-safe. Memory is unmapped outside the lock.
  */
@@ -69,66 +72,71 @@ public final class CollectiveMemoryCache implements AutoCloseable {
   }
 
   /**
-   * Takes the segments that all ranks of a gang have. Collective.
+   * Takes the smallest segment of at least that many bytes that all ranks of a gang have.
+   * Collective.
    *
-   * @return attached to the communicator, in the same order on all ranks
+   * @return attached to the communicator, the same on all ranks; empty if there is none
    */
-  List<SymmetricSegment> adopt(Communicator communicator, Gang gang, BootstrapRounds rounds) {
-    List<SymmetricSegment> taken = new ArrayList<>();
+  Optional<SymmetricSegment> adopt(
+      Communicator communicator, Gang gang, long bytes, BootstrapRounds rounds) {
+    List<Idle> taken = new ArrayList<>();
     try {
       List<Offer> offers =
-          rounds.exchange("cached", () -> offer(gang, taken).encode()).stream()
+          rounds.exchange("cached", () -> offer(gang, bytes, taken).encode()).stream()
               .map(Offer::decode)
               .toList();
-      List<SymmetricSegment> adopted = new ArrayList<>();
-      for (String id : Offer.freeOnAll(offers)) {
-        adopted.add(taken.remove(indexOf(taken, id)));
+      Optional<Idle> best = best(taken, Offer.freeOnAll(offers));
+      best.ifPresent(taken::remove);
+      while (!taken.isEmpty()) {
+        putBack(gang, taken.remove(0), offers);
       }
-      putBack(gang, taken, offers);
-      taken.clear();
-      adopted.forEach(segment -> segment.attach(communicator, gang));
-      return adopted;
-    } catch (RuntimeException e) {
-      taken.forEach(segment -> giveBack(gang, segment));
+      best.ifPresent(found -> found.segment.attach(communicator, gang));
+      return best.map(Idle::segment);
+    } catch (RuntimeException | Error e) {
+      taken.forEach(left -> giveBack(gang, left.segment, left.since));
       throw e;
     }
   }
 
-  private static int indexOf(List<SymmetricSegment> segments, String id) {
-    return segments.stream().map(SymmetricSegment::id).toList().indexOf(id);
+  /** Of segments of the same size, the first in the order that all ranks know. */
+  private static Optional<Idle> best(List<Idle> taken, List<String> freeOnAll) {
+    return taken.stream()
+        .filter(each -> freeOnAll.contains(each.segment.id()))
+        .min(
+            Comparator.<Idle>comparingLong(each -> each.segment.bytes())
+                .thenComparingInt(each -> freeOnAll.indexOf(each.segment.id())));
   }
 
-  private synchronized Offer offer(Gang gang, List<SymmetricSegment> taken) {
+  private synchronized Offer offer(Gang gang, long bytes, List<Idle> taken) {
     // Those in use, before this rank takes any.
     List<String> used = List.copyOf(lent);
     for (Iterator<Idle> each = idle.iterator(); each.hasNext(); ) {
       Idle next = each.next();
-      if (next.gang.isSame(gang)) {
+      if (next.gang.isSame(gang) && next.segment.bytes() >= bytes) {
         each.remove();
-        taken.add(next.segment);
+        taken.add(next);
         lend(gang, next.segment);
       }
     }
-    return new Offer(taken.stream().map(SymmetricSegment::id).toList(), used);
+    return new Offer(taken.stream().map(each -> each.segment.id()).toList(), used);
   }
 
-  /** Keeps the segments that other ranks still use; frees those that a rank has freed. */
-  private void putBack(Gang gang, List<SymmetricSegment> left, List<Offer> offers) {
-    for (SymmetricSegment segment : left) {
-      List<Integer> without = Offer.ranksWithout(offers, gang, segment.id());
-      if (without.isEmpty()) {
-        giveBack(gang, segment);
-      } else {
-        LOG.warn(
-            "{} freed a symmetric segment of {} bytes that rank {} still had; all ranks free it",
-            CollectiveException.name(without),
-            segment.bytes(),
-            gang.ranks().get(gang.own()));
-        drop(gang, segment);
-        synchronized (this) {
-          mismatches++;
-        }
+  /** Keeps a segment that the other ranks have too; frees it if a rank has freed it. */
+  private void putBack(Gang gang, Idle left, List<Offer> offers) {
+    SymmetricSegment segment = left.segment;
+    List<Integer> without = Offer.ranksWithout(offers, gang, segment.id());
+    if (without.isEmpty()) {
+      giveBack(gang, segment, left.since);
+    } else {
+      LOG.warn(
+          "{} freed a symmetric segment of {} bytes that rank {} still had; all ranks free it",
+          CollectiveException.name(without),
+          segment.bytes(),
+          gang.ranks().get(gang.own()));
+      synchronized (this) {
+        mismatches++;
       }
+      drop(gang, segment);
     }
   }
 
@@ -158,10 +166,14 @@ public final class CollectiveMemoryCache implements AutoCloseable {
 
   /** Keeps a segment, detached, for the next communicator of the gang. */
   void giveBack(Gang gang, SymmetricSegment segment) {
+    giveBack(gang, segment, clock.getAsLong());
+  }
+
+  private void giveBack(Gang gang, SymmetricSegment segment, long since) {
     synchronized (this) {
       if (!closed) {
         returned(gang, segment);
-        idle.add(new Idle(gang, segment, clock.getAsLong()));
+        idle.add(new Idle(gang, segment, since));
         return;
       }
     }
@@ -179,7 +191,16 @@ public final class CollectiveMemoryCache implements AutoCloseable {
     synchronized (this) {
       returned(gang, segment);
     }
-    segment.close();
+    free(segment);
+  }
+
+  /** Logs a failure, because the caller frees other segments too. */
+  private static void free(SymmetricSegment segment) {
+    try {
+      segment.close();
+    } catch (RuntimeException e) {
+      LOG.warn("Symmetric segment {} was not freed completely", segment.id(), e);
+    }
   }
 
   /** Frees the segments that were not used for that time. */
@@ -195,7 +216,7 @@ public final class CollectiveMemoryCache implements AutoCloseable {
         }
       }
     }
-    old.forEach(each -> each.segment.close());
+    old.forEach(each -> free(each.segment));
   }
 
   /** Frees all segments that no communicator uses. */

@@ -6,6 +6,7 @@ import io.weft.memory.Extent;
 import io.weft.memory.MappedSegment;
 import io.weft.memory.SharedArena;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 
 /** Where a rank's part of symmetric segments comes from. Thread-safe. */
@@ -14,7 +15,7 @@ public interface SegmentMemory {
    * Reserves memory in a file that the other ranks can map.
    *
    * @param id of the communicator, for the name of the file
-   * @throws IOException if there is no room
+   * @throws IOException if there is no room; every other failure is unchecked
    */
   Part reserve(UniqueId id, int rank, long bytes) throws IOException;
 
@@ -34,7 +35,15 @@ public interface SegmentMemory {
 
   /** Files in this folder, deleted as soon as all ranks have mapped them. */
   static SegmentMemory in(Path folder) {
-    return (id, rank, bytes) -> new FolderPart(RankFolder.create(folder, id, rank), bytes);
+    return (id, rank, bytes) -> {
+      RankFolder own;
+      try {
+        own = RankFolder.create(folder, id, rank);
+      } catch (IOException e) {
+        throw new UncheckedIOException("no folder for symmetric memory in " + folder, e);
+      }
+      return new FolderPart(own, bytes);
+    };
   }
 
   /** Segments of an arena, under its budget of shared memory. */
@@ -54,7 +63,7 @@ public interface SegmentMemory {
       this.folder = folder;
       try {
         this.segment = MappedSegment.reserve(folder.path().resolve(FILE), bytes);
-      } catch (IOException | RuntimeException e) {
+      } catch (IOException | RuntimeException | Error e) {
         folder.close();
         throw e;
       }

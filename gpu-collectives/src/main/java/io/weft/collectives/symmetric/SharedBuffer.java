@@ -3,6 +3,7 @@ package io.weft.collectives.symmetric;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.DataType;
+import io.weft.collectives.OrderedCommunicator;
 import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
@@ -33,13 +34,16 @@ public final class SharedBuffer implements SymmetricBuffer {
   /**
    * Allocates a buffer in an arena of at most 64 ranks. Collective.
    *
+   * @param count 0 or more; otherwise all ranks get the error of this one
    * @throws CollectiveException as {@link SymmetricArena#window}
    */
   public static SharedBuffer allocate(SymmetricArena arena, DataType type, long count) {
     int nranks = arena.communicator().nranks();
     Window window =
         arena.window(
-            OffsetLedger.aligned(count * type.bytes()) + SignalBarrier.bytes(nranks),
+            count < 0
+                ? count
+                : OffsetLedger.aligned(count * type.bytes()) + SignalBarrier.bytes(nranks),
             count + " " + type,
             opened -> Memory.setMemory(opened.address(), opened.bytes(), (byte) 0));
     return new SharedBuffer(arena, window, type, count);
@@ -95,7 +99,23 @@ public final class SharedBuffer implements SymmetricBuffer {
 
   @Override
   public void await(int peer, int slot, int value) {
-    window.await(peer, slot, value, deadline());
+    try {
+      window.await(peer, slot, value, deadline());
+    } catch (CollectiveException e) {
+      throw broken(e);
+    }
+  }
+
+  /** A failed wait breaks the communicator, so no rank waits for this one or keeps the memory. */
+  private CollectiveException broken(CollectiveException cause) {
+    if (cause.kind() != Kind.INVALID) {
+      if (arena.communicator() instanceof OrderedCommunicator ordered) {
+        ordered.abort(cause);
+      } else {
+        arena.communicator().abort(cause.getMessage());
+      }
+    }
+    return cause;
   }
 
   private Deadline deadline() {
@@ -104,10 +124,14 @@ public final class SharedBuffer implements SymmetricBuffer {
 
   @Override
   public void barrier(int... ranks) {
-    if (ranks.length == 0) {
-      barrier.await(deadline());
-    } else {
-      barrier.await(barrier.group(ranks), deadline());
+    try {
+      if (ranks.length == 0) {
+        barrier.await(deadline());
+      } else {
+        barrier.await(barrier.group(ranks), deadline());
+      }
+    } catch (CollectiveException e) {
+      throw broken(e);
     }
   }
 

@@ -57,9 +57,6 @@ public final class StepRecording implements Recording {
   /** The steps as the host runs them; some are several recorded steps. */
   private List<? extends ReplayStep> replayed;
 
-  /** By collective step: whether it may run together with the step before it, on all ranks. */
-  private boolean[] joins = new boolean[0];
-
   private long replays;
   private long updates;
   private long refusals;
@@ -104,14 +101,10 @@ public final class StepRecording implements Recording {
 
   /** Buffers of device communicators may be in device memory, which the host does not copy. */
   private void fuse() {
-    if (!(communicator instanceof GraphCapturer)) {
-      joins = FusedSteps.agree(rounds(communicator), steps);
-    }
-    prepareReplay();
-  }
-
-  private void prepareReplay() {
-    replayed = communicator instanceof GraphCapturer ? steps : FusedSteps.of(steps, joins);
+    replayed =
+        communicator instanceof GraphCapturer
+            ? steps
+            : FusedSteps.of(steps, FusedSteps.agree(rounds(communicator), steps));
   }
 
   private void captureGraph() {
@@ -214,9 +207,13 @@ public final class StepRecording implements Recording {
       throw refusal(reason.orElse(""));
     }
     updateMoved();
-    if (verdicts == MOVED && graph != null) {
-      closeGraph();
-      captureGraph();
+    if (verdicts == MOVED) {
+      // Buffers that have moved on any rank may overlap others now.
+      fuse();
+      if (graph != null) {
+        closeGraph();
+        captureGraph();
+      }
     }
     replays++;
   }
@@ -269,7 +266,6 @@ public final class StepRecording implements Recording {
       return;
     }
     steps = steps.stream().map(RecordedStep::current).toList();
-    prepareReplay();
     updates++;
   }
 

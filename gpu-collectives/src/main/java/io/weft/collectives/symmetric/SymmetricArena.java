@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -45,8 +46,8 @@ public final class SymmetricArena implements AutoCloseable {
   private final SignalWait waiting;
   private final List<SymmetricSegment> segments = new ArrayList<>();
 
-  /** The segments of an earlier communicator; they come first in {@link #segments}. */
-  private int adopted;
+  /** The segments of an earlier communicator. */
+  private final Set<SymmetricSegment> adopted = new HashSet<>();
 
   /** Null before the first window. */
   private Gang gang;
@@ -151,9 +152,10 @@ public final class SymmetricArena implements AutoCloseable {
           "rank "
               + communicator.rank()
               + " asks for a symmetric window of "
-              + bytes
-              + " bytes; allowed are 0 to "
-              + most);
+              + elements
+              + "; allowed are 0 to "
+              + most
+              + " bytes");
     }
     return new WindowRequest(bytes, elements, nextNumber, new TreeSet<>(ended));
   }
@@ -163,22 +165,18 @@ public final class SymmetricArena implements AutoCloseable {
     return SymmetricOptions.MAX_BYTES - nranks * Window.LINE;
   }
 
-  /** Finds the members, and the memory that they have of earlier communicators. */
+  /** Finds the members. */
   private void join(BootstrapRounds rounds) {
     if (options.cache().isEmpty()) {
       gang = Gang.of(Collections.nCopies(communicator.nranks(), ""), communicator.rank());
       return;
     }
-    CollectiveMemoryCache cache = options.cache().get();
-    byte[] own = cache.member().getBytes(StandardCharsets.UTF_8);
+    byte[] own = options.cache().get().member().getBytes(StandardCharsets.UTF_8);
     List<String> names =
         rounds.exchange("members", () -> own).stream()
             .map(name -> new String(name, StandardCharsets.UTF_8))
             .toList();
-    Gang joined = Gang.of(names, communicator.rank());
-    segments.addAll(cache.adopt(communicator, joined, rounds));
-    adopted = segments.size();
-    gang = joined;
+    gang = Gang.of(names, communicator.rank());
   }
 
   private Window allocate(long bytes, BootstrapRounds rounds) {
@@ -186,25 +184,40 @@ public final class SymmetricArena implements AutoCloseable {
     for (SymmetricSegment segment : segments) {
       long offset = segment.ledger().take(footprint);
       if (offset != OffsetLedger.NONE) {
-        boolean reused = segments.indexOf(segment) < adopted;
-        options.cache().ifPresent(cache -> cache.served(reused));
-        return new Window(this, segment, nextNumber++, offset, bytes);
+        return served(segment, offset, bytes);
       }
     }
-    long segmentBytes =
+    SymmetricSegment more = adopt(footprint, rounds).orElseGet(() -> create(footprint, rounds));
+    segments.add(more);
+    return served(more, more.ledger().take(footprint), bytes);
+  }
+
+  private Window served(SymmetricSegment segment, long offset, long bytes) {
+    options.cache().ifPresent(cache -> cache.served(adopted.contains(segment)));
+    return new Window(this, segment, nextNumber++, offset, bytes);
+  }
+
+  /** Takes memory that the members have of an earlier communicator. */
+  private Optional<SymmetricSegment> adopt(long bytes, BootstrapRounds rounds) {
+    Optional<SymmetricSegment> found =
+        options.cache().flatMap(cache -> cache.adopt(communicator, gang, bytes, rounds));
+    found.ifPresent(adopted::add);
+    return found;
+  }
+
+  private SymmetricSegment create(long footprint, BootstrapRounds rounds) {
+    long bytes =
         Math.max(OffsetLedger.aligned(options.segmentBytes()), OffsetLedger.aligned(footprint));
-    SymmetricSegment grown =
+    SymmetricSegment created =
         SymmetricSegment.create(
             communicator,
             gang,
             options.memory(),
-            Math.min(segmentBytes, SymmetricOptions.MAX_BYTES),
+            Math.min(bytes, SymmetricOptions.MAX_BYTES),
             segments.size(),
             rounds);
-    segments.add(grown);
-    options.cache().ifPresent(cache -> cache.created(gang, grown));
-    options.cache().ifPresent(cache -> cache.served(false));
-    return new Window(this, grown, nextNumber++, grown.ledger().take(footprint), bytes);
+    options.cache().ifPresent(cache -> cache.created(gang, created));
+    return created;
   }
 
   private void requireEqualPlaces(Window window, BootstrapRounds rounds) {
@@ -257,11 +270,20 @@ public final class SymmetricArena implements AutoCloseable {
   private void release(SymmetricSegment segment) {
     segment.detach();
     if (options.cache().isEmpty()) {
-      segment.close();
+      close(segment);
     } else if (keep) {
       options.cache().get().giveBack(gang, segment);
     } else {
       options.cache().get().drop(gang, segment);
+    }
+  }
+
+  /** Logs a failure, because there may be more segments to close. */
+  private void close(SymmetricSegment segment) {
+    try {
+      segment.close();
+    } catch (RuntimeException e) {
+      LOG.warn("{} did not free all its symmetric memory", communicator, e);
     }
   }
 

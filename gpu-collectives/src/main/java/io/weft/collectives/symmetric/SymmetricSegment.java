@@ -1,10 +1,13 @@
 package io.weft.collectives.symmetric;
 
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.memory.OffsetLedger;
 import io.weft.memory.SharedMapping;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -44,6 +47,7 @@ final class SymmetricSegment implements AutoCloseable {
    * Reserves and maps a segment, together with all ranks.
    *
    * @param number of segments that the communicator's ranks have created before
+   * @throws NoRoomException on all ranks if one has no room
    */
   static SymmetricSegment create(
       Communicator communicator,
@@ -61,7 +65,7 @@ final class SymmetricSegment implements AutoCloseable {
       SymmetricSegment segment = new SymmetricSegment(id, bytes, opened, addresses);
       segment.attach(communicator, gang);
       return segment;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       closeAll(opened, e);
       throw e;
     } finally {
@@ -77,14 +81,23 @@ final class SymmetricSegment implements AutoCloseable {
       List<AutoCloseable> opened,
       List<SegmentMemory.Part> own) {
     int me = communicator.rank();
-    List<byte[]> files =
-        rounds.exchange(
-            "reserve",
-            () -> {
-              own.add(memory.reserve(communicator.id(), me, bytes));
-              opened.add(own.get(0));
-              return own.get(0).file().toString().getBytes(StandardCharsets.UTF_8);
-            });
+    List<Reservation> files =
+        rounds
+            .exchange(
+                "reserve",
+                () -> {
+                  try {
+                    own.add(memory.reserve(communicator.id(), me, bytes));
+                  } catch (IOException e) {
+                    return Reservation.none(e).encode();
+                  }
+                  opened.add(own.get(0));
+                  return Reservation.in(own.get(0).file()).encode();
+                })
+            .stream()
+            .map(Reservation::decode)
+            .toList();
+    Reservation.requireRoom(files);
     List<Long> addresses = new ArrayList<>();
     rounds.barrier(
         "map",
@@ -93,8 +106,7 @@ final class SymmetricSegment implements AutoCloseable {
             if (rank == me) {
               addresses.add(own.get(0).address());
             } else {
-              Path file = Path.of(new String(files.get(rank), StandardCharsets.UTF_8));
-              SharedMapping mapping = SharedMapping.attach(file, bytes);
+              SharedMapping mapping = SharedMapping.attach(Path.of(files.get(rank).text), bytes);
               opened.add(mapping);
               addresses.add(mapping.address());
             }
@@ -103,7 +115,46 @@ final class SymmetricSegment implements AutoCloseable {
     return List.copyOf(addresses);
   }
 
-  private static void closeAll(List<AutoCloseable> opened, RuntimeException failure) {
+  /**
+   * What a rank tells the others of its part.
+   *
+   * <pre> byte 1 with the file, or 0 with the reason why it has no room | UTF-8 text </pre>
+   */
+  private record Reservation(boolean hasRoom, String text) {
+    static Reservation in(Path file) {
+      return new Reservation(true, file.toString());
+    }
+
+    static Reservation none(IOException reason) {
+      return new Reservation(false, String.valueOf(reason.getMessage()));
+    }
+
+    byte[] encode() {
+      byte[] bytes = (' ' + text).getBytes(StandardCharsets.UTF_8);
+      bytes[0] = (byte) (hasRoom ? 1 : 0);
+      return bytes;
+    }
+
+    static Reservation decode(byte[] message) {
+      if (message.length == 0) {
+        throw new CollectiveException(
+            Kind.MISMATCH, List.of(), "a rank sent an empty message about its memory");
+      }
+      String text = new String(message, 1, message.length - 1, StandardCharsets.UTF_8);
+      return new Reservation(message[0] == 1, text);
+    }
+
+    /** Every rank knows the reservations of all, so all fail or none. */
+    static void requireRoom(List<Reservation> all) {
+      for (int rank = 0; rank < all.size(); rank++) {
+        if (!all.get(rank).hasRoom) {
+          throw new NoRoomException(rank, all.get(rank).text);
+        }
+      }
+    }
+  }
+
+  private static void closeAll(List<AutoCloseable> opened, Throwable failure) {
     for (AutoCloseable mapping : opened) {
       try {
         mapping.close();

@@ -2,6 +2,7 @@ package io.weft.collectives.symmetric;
 
 import io.weft.collectives.BufferOwner;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.DataType;
 import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
@@ -9,6 +10,7 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.memory.Memory;
 import io.weft.memory.OffsetLedger;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -124,12 +126,13 @@ public final class Window implements BufferOwner, AutoCloseable {
    * @param to byte of the window
    * @throws IndexOutOfBoundsException if peer or bytes are out of range
    * @throws IllegalStateException if the window is closed
+   * @throws CollectiveException of kind INVALID if the memory of the elements was freed
    */
   public void put(TypedBuffer source, int peer, long to) {
     retain();
     try {
       long target = remote(peer, to, source.bytes());
-      Memory.copy(source.address(), target, source.bytes());
+      Memory.copy(held(source), target, source.bytes());
     } finally {
       release();
     }
@@ -140,9 +143,22 @@ public final class Window implements BufferOwner, AutoCloseable {
     retain();
     try {
       long source = remote(peer, from, target.bytes());
-      Memory.copy(source, target.address(), target.bytes());
+      Memory.copy(source, held(target), target.bytes());
     } finally {
       release();
+    }
+  }
+
+  /** The address of the caller's elements, which their owner still has. */
+  private long held(TypedBuffer elements) {
+    try {
+      return elements.owner().address() + elements.offset();
+    } catch (IllegalStateException e) {
+      throw new CollectiveException(
+          Kind.INVALID,
+          List.of(rank()),
+          "a copy by rank " + rank() + ": " + elements + " was freed: " + e.getMessage(),
+          e);
     }
   }
 

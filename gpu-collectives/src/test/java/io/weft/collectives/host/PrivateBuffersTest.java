@@ -2,19 +2,31 @@ package io.weft.collectives.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.SymmetricBuffer;
+import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
+import io.weft.collectives.symmetric.CollectiveMemoryCache;
+import io.weft.collectives.symmetric.SegmentMemory;
+import io.weft.collectives.symmetric.SymmetricOptions;
+import io.weft.device.Deadline;
+import io.weft.device.HostEvent;
 import io.weft.logging.CapturedLogs;
+import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -78,6 +90,107 @@ class PrivateBuffersTest {
             assertThat(empty.elements().count()).isZero();
             assertThatThrownBy(() -> empty.signal(0, 0, 1))
                 .hasMessageContaining("no signal on rank " + communicator.rank());
+          });
+    }
+  }
+
+  @Test
+  void aCountAboveTheLimitOrBelowZeroIsAnErrorOnAllRanks() {
+    try (RankGang gang = gang()) {
+      gang.run(
+          communicator -> {
+            for (long count : new long[] {1L << 31, -1}) {
+              CollectiveException refused =
+                  catchThrowableOfType(
+                      CollectiveException.class,
+                      () -> communicator.symmetric(DataType.INT8, count));
+              assertThat(refused.kind()).isEqualTo(Kind.INVALID);
+              assertThat(refused).hasMessageContaining("0 to 2147483647 are allowed");
+            }
+            communicator.barrier();
+          });
+    }
+  }
+
+  /** The collector is not needed. */
+  @Test
+  void memoryIsFreedAfterCloseAndTheLastUse() {
+    int bytes = 48 << 20;
+    try (RankGang gang = gang()) {
+      List<SymmetricBuffer> buffers =
+          gang.ask(communicator -> communicator.symmetric(DataType.INT8, bytes));
+      HostEvent use = new HostEvent("a use");
+      buffers.get(0).elements().owner().usedUntil(use);
+      long all = directBytes();
+      buffers.forEach(SymmetricBuffer::close);
+      buffers.forEach(SymmetricBuffer::close);
+      assertThat(all - directBytes()).isGreaterThanOrEqualTo(2L * bytes).isLessThan(3L * bytes);
+      use.complete();
+      assertThat(all - directBytes()).isGreaterThanOrEqualTo(3L * bytes);
+    }
+  }
+
+  private static long directBytes() {
+    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+        .filter(pool -> pool.getName().equals("direct"))
+        .mapToLong(BufferPoolMXBean::getMemoryUsed)
+        .sum();
+  }
+
+  private RankGang oneHost(SegmentMemory last) {
+    List<CommunicatorFactory> factories =
+        Stream.of(SegmentMemory.in(folder.resolve("memory")), last)
+            .map(
+                memory ->
+                    HostOptions.defaults()
+                        .withFolder(folder.resolve("host"))
+                        .withSymmetric(
+                            SymmetricOptions.cached(memory, new CollectiveMemoryCache())))
+            .<CommunicatorFactory>map(HostCommunicators::new)
+            .toList();
+    return RankGang.open(factories, Duration.ofSeconds(60));
+  }
+
+  /** Only a lack of room is a reason for private memory. */
+  @Test
+  void otherFailuresOfOneRankReachAllRanks() {
+    SegmentMemory broken =
+        (id, rank, bytes) -> {
+          throw new IllegalStateException("the arena is closed");
+        };
+    try (RankGang gang = oneHost(broken)) {
+      gang.run(
+          communicator ->
+              assertThatThrownBy(() -> communicator.symmetric(DataType.INT8, 10))
+                  .isInstanceOf(CollectiveException.class)
+                  .hasMessageContaining("the arena is closed"));
+    }
+    SegmentMemory full =
+        (id, rank, bytes) -> {
+          throw new IOException("no room here");
+        };
+    try (RankGang gang = oneHost(full)) {
+      gang.run(
+          communicator ->
+              assertThat(communicator.symmetric(DataType.INT8, 10).whyPrivate())
+                  .hasValue("rank 1: no room here"));
+    }
+  }
+
+  @Test
+  void aRoundThatBeginsAfterItsDeadlineEndsOnAllRanks() {
+    try (RankGang gang = gang()) {
+      gang.run(
+          communicator -> {
+            boolean late = communicator.rank() == 2;
+            Deadline deadline =
+                late ? Deadline.afterNanos(0) : Deadline.after(communicator.timeout());
+            assertThatThrownBy(
+                    () ->
+                        new CommunicatorBootstrap(communicator)
+                            .exchange("names", new byte[3], deadline))
+                .isInstanceOf(CollectiveException.class)
+                .hasMessageContaining("rank 2 came to round names after");
           });
     }
   }

@@ -3,6 +3,8 @@ package io.weft.collectives.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.collectives.BufferOwner;
+import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
@@ -13,7 +15,10 @@ import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -70,6 +75,43 @@ class RaggedExchangeTest {
                   assertThat(Memory.getLong(second.address() + 8L * from)).isEqualTo(2000 + i);
                 }
               }
+            }
+          });
+    }
+  }
+
+  /** Trap: numbers that grow a little each time would take fresh memory each time. */
+  @Test
+  void growingNumbersTakeFewScratches() {
+    try (RankGang gang = gang(2, 1)) {
+      gang.run(
+          communicator -> {
+            Set<BufferOwner> scratches = Collections.newSetFromMap(new IdentityHashMap<>());
+            TypedBuffer send =
+                TypedBuffer.wrap(ByteBuffer.allocateDirect(8 * 1000), DataType.INT64);
+            try (RaggedExchange exchange = new RaggedExchange(communicator, DataType.INT64, 1)) {
+              for (int rows = 400; rows < 500; rows++) {
+                scratches.add(exchange.exchange(send, rows, rows).owner());
+              }
+            }
+            assertThat(scratches).hasSize(2);
+          });
+    }
+  }
+
+  @Test
+  void wrongNumbersOfOneRankAreAnErrorOnAll() {
+    try (RankGang gang = gang(3, 1)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer send = TypedBuffer.wrap(ByteBuffer.allocateDirect(24), DataType.INT64);
+            try (RaggedExchange exchange = new RaggedExchange(communicator, DataType.INT64, 1)) {
+              long[] rows = communicator.rank() == 1 ? new long[] {3, 1} : new long[] {1, 1, 1};
+              assertThatThrownBy(() -> exchange.exchange(send, rows))
+                  .isInstanceOfSatisfying(
+                      CollectiveException.class,
+                      refused -> assertThat(refused.ranks()).containsExactly(1));
+              assertThat(exchange.exchange(send, 1, 1, 1).count()).isEqualTo(3);
             }
           });
     }

@@ -5,13 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.SymmetricBuffer;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
@@ -22,6 +23,8 @@ import io.weft.collectives.symmetric.SymmetricArena.WindowRequest;
 import io.weft.logging.CapturedLogs;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.TensorType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,6 +49,7 @@ class CollectiveMemoryCacheTest {
 
   private final List<Executor> executors = new ArrayList<>();
   private long now;
+  private boolean failToFree;
 
   /** One process's memory. */
   private record Executor(SharedArena arena, CollectiveMemoryCache cache) {}
@@ -74,17 +78,44 @@ class CollectiveMemoryCacheTest {
 
   /** A gang with a rank in each of these executors. */
   private RankGang gang(Integer... members) {
+    return gang(Duration.ofSeconds(60), members);
+  }
+
+  private RankGang gang(Duration timeout, Integer... members) {
     List<CommunicatorFactory> factories = new ArrayList<>();
     for (int member : members) {
       Executor executor = executors.get(member);
       HostOptions options =
           HostOptions.defaults()
               .withFolder(folder.resolve("host"))
-              .withSymmetric(
-                  SymmetricOptions.cached(SegmentMemory.of(executor.arena), executor.cache));
+              .withSymmetric(SymmetricOptions.cached(memory(executor.arena), executor.cache));
       factories.add(new HostCommunicators(options));
     }
-    return RankGang.open(factories, Duration.ofSeconds(60));
+    return RankGang.open(factories, timeout);
+  }
+
+  private SegmentMemory memory(SharedArena arena) {
+    SegmentMemory memory = SegmentMemory.of(arena);
+    return failToFree ? (id, rank, bytes) -> new Stubborn(memory.reserve(id, rank, bytes)) : memory;
+  }
+
+  /** A part that reports a failure after it was freed. */
+  private record Stubborn(SegmentMemory.Part part) implements SegmentMemory.Part {
+    @Override
+    public Path file() {
+      return part.file();
+    }
+
+    @Override
+    public long address() {
+      return part.address();
+    }
+
+    @Override
+    public void close() {
+      part.close();
+      throw new IllegalStateException("not freed completely");
+    }
   }
 
   /** Allocates a buffer on all ranks, checks that it is empty and reduces it. */
@@ -283,6 +314,122 @@ class CollectiveMemoryCacheTest {
                       })
                   .isInstanceOf(CollectiveException.class)
                   .hasMessageContainingAll("rank 0", "rank 1"));
+    }
+  }
+
+  /** Trap: a copy reads or writes memory that its owner has freed. */
+  @Test
+  void copiesRefuseFreedMemoryOfTheCaller() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(
+          communicator -> {
+            SymmetricBuffer target = communicator.symmetric(DataType.INT32, 10);
+            SymmetricBuffer buffer = communicator.symmetric(DataType.INT32, 10);
+            Tensor tensor = Tensor.allocate(TensorType.of(DataType.INT32, 10));
+            List<TypedBuffer> buffers = List.of(buffer.elements(), tensor.buffer());
+            buffers.forEach(open -> target.put(open, communicator.rank(), 0));
+            buffer.close();
+            tensor.close();
+            for (TypedBuffer freed : buffers) {
+              requireFreed(() -> target.put(freed, communicator.rank(), 0));
+              requireFreed(() -> target.get(freed, communicator.rank(), 0));
+            }
+            assertThat(communicator.failure()).isEmpty();
+          });
+    }
+  }
+
+  private static void requireFreed(Runnable copy) {
+    CollectiveException refused = catchThrowableOfType(CollectiveException.class, copy::run);
+    assertThat(refused.kind()).isEqualTo(Kind.INVALID);
+    assertThat(refused).hasMessageContaining("was freed");
+  }
+
+  /** The third rank waits for no timeout, and no later stage gets the memory. */
+  @Test
+  void aFailedBarrierBreaksTheCommunicatorAndFreesItsMemory() {
+    try (RankGang gang = gang(0, 1, 2)) {
+      gang.run(
+          communicator -> {
+            SymmetricBuffer buffer = communicator.symmetric(DataType.INT32, 10);
+            int[] ranks = communicator.rank() == 0 ? new int[] {0, 1} : new int[] {0, 1, 2};
+            assertThatThrownBy(() -> buffer.barrier(ranks))
+                .isInstanceOf(CollectiveException.class)
+                .hasMessageContaining("in a barrier of ranks");
+            assertThat(communicator.failure()).isPresent();
+            assertThatThrownBy(communicator::barrier).isInstanceOf(CollectiveException.class);
+          });
+    }
+    for (int executor = 0; executor < 3; executor++) {
+      assertThat(cache(executor).idleBytes()).isZero();
+    }
+  }
+
+  @Test
+  void aFailedWaitForASignalBreaksTheCommunicator() {
+    try (RankGang gang = gang(Duration.ofSeconds(2), 0, 1)) {
+      gang.run(
+          communicator -> {
+            SymmetricBuffer buffer = communicator.symmetric(DataType.INT32, 10);
+            assertThatThrownBy(() -> buffer.await(1 - communicator.rank(), 0, 1))
+                .isInstanceOf(CollectiveException.class);
+            assertThat(communicator.failure()).isPresent();
+          });
+    }
+    assertThat(cache(0).idleBytes() + cache(1).idleBytes()).isZero();
+  }
+
+  /** A small buffer takes the small segment, and the large one grows older. */
+  @Test
+  void onlyTheMemoryThatIsNeededIsTaken() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(
+          communicator -> {
+            reduce(communicator, 5 << 20);
+            reduce(communicator, BYTES);
+          });
+    }
+    long both = cache(0).idleBytes();
+    now = Duration.ofMinutes(1).toNanos();
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(communicator -> reduce(communicator, BYTES));
+      assertThat(cache(0).usedBytes()).isEqualTo(4 << 20);
+      assertThat(cache(0).idleBytes()).isEqualTo(both - (4 << 20));
+      executors.get(0).cache.freeIdle(Duration.ofMinutes(1));
+      assertThat(cache(0).idleBytes()).isZero();
+    }
+    checkCounters(0, 1, 2);
+  }
+
+  /** Trap: a segment that cannot be freed keeps the others. */
+  @Test
+  void aFailureToFreeASegmentLeavesNoOther() {
+    failToFree = true;
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(
+          communicator -> {
+            reduce(communicator, 5 << 20);
+            reduce(communicator, BYTES);
+          });
+    }
+    assertThat(cache(0).idleBytes()).isPositive();
+    executors.get(0).cache.freeUnused();
+    assertThat(cache(0).idleBytes()).isZero();
+    assertThat(executors.get(0).arena.statistics().usedBytes()).isZero();
+  }
+
+  @Test
+  void aNegativeCountOfOneRankIsAnErrorOnAll() {
+    try (RankGang gang = gang(0, 1)) {
+      gang.run(
+          communicator -> {
+            assertThatThrownBy(() -> communicator.symmetric(DataType.INT32, -communicator.rank()))
+                .isInstanceOfSatisfying(
+                    CollectiveException.class,
+                    refused -> assertThat(refused.kind()).isEqualTo(Kind.INVALID))
+                .hasMessageContaining("rank 1 asks for a symmetric window of -1 int32");
+            reduce(communicator, BYTES);
+          });
     }
   }
 

@@ -373,6 +373,36 @@ class RecordingTest {
     }
   }
 
+  /** Steps that were independent when they were recorded may depend on each other after a move. */
+  @Test
+  void stepsThatOverlapAfterAMoveRunApart() {
+    try (RankGang gang = gang("host", 3)) {
+      gang.run(
+          communicator -> {
+            Slab first = new Slab(40);
+            Slab second = new Slab(40);
+            Recording recording =
+                communicator.record(
+                    recorder -> {
+                      recorder.allReduce(first.ints(0, 10), ReduceOp.SUM);
+                      recorder.allReduce(second.ints(0, 10), ReduceOp.SUM);
+                    });
+            Values.fill(first.ints(0, 10), index -> 1);
+            Values.fill(second.ints(0, 10), index -> 1);
+            recording.replay();
+            Values.check("together", second.ints(0, 10), index -> 3);
+            if (communicator.rank() == 1) {
+              second.memory = first.memory;
+            }
+            Values.fill(first.ints(0, 10), index -> 1);
+            Values.fill(second.ints(0, 10), index -> 1);
+            recording.replay();
+            // Rank 1 adds the 3 of its first step to the ones of the others.
+            Values.check("apart", second.ints(0, 10), index -> 5);
+          });
+    }
+  }
+
   @Test
   void replayAfterTheCommunicatorFailedSaysSo() {
     try (RankGang gang = gang("host", 2)) {

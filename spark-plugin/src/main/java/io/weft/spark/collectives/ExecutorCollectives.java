@@ -177,14 +177,17 @@ public final class ExecutorCollectives implements AutoCloseable {
     return totals.statistics(memory.statistics());
   }
 
-  /** Closes the open communicators and refuses later requests. */
+  /**
+   * Aborts the open communicators and refuses later requests. A task that still runs may use its
+   * symmetric memory, so that is freed at the end of the task, or by the end of the process.
+   */
   @Override
   public void close() {
     closed = true;
     if (running == this) {
       running = null;
     }
-    List.copyOf(tasks.values()).forEach(TaskCommunicator::close);
+    List.copyOf(tasks.values()).forEach(TaskCommunicator::stop);
     watch.close();
     memory.close();
   }
@@ -225,15 +228,21 @@ public final class ExecutorCollectives implements AutoCloseable {
     }
 
     private void keep(Communicator created) {
+      boolean late;
       synchronized (state) {
-        if (!ended) {
+        late = ended;
+        if (!late) {
           communicator = created;
           collectives.opened(created);
-          return;
         }
       }
-      created.close();
-      throw new IllegalStateException(task.name() + " has ended and gets no communicator");
+      if (late) {
+        created.close();
+        throw new IllegalStateException(task.name() + " has ended and gets no communicator");
+      }
+      if (collectives.closed) {
+        stop();
+      }
     }
 
     Optional<Communicator> current() {
@@ -269,8 +278,16 @@ public final class ExecutorCollectives implements AutoCloseable {
       close();
     }
 
-    /** Closes the communicator and refuses later requests. */
-    void close() {
+    /** Aborts the communicator, whose memory the running task may still use. */
+    void stop() {
+      Communicator open = communicator;
+      if (open != null) {
+        open.abort("Weft stops on executor " + collectives.options.executorId());
+      }
+    }
+
+    /** Closes the communicator, and refuses later requests, at the end of the task. */
+    private void close() {
       Communicator open;
       synchronized (state) {
         ended = true;

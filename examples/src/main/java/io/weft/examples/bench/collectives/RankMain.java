@@ -9,6 +9,7 @@ import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Operation;
+import io.weft.collectives.OperationKind;
 import io.weft.collectives.Recording;
 import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceScatter;
@@ -130,7 +131,7 @@ public final class RankMain {
       return switch (test.operation()) {
         case ALL_GATHER -> new Buffers(receive.slice(own, test.count()), receive);
         case REDUCE_SCATTER -> {
-          TypedBuffer send = buffers.receive(test.type(), sent);
+          TypedBuffer send = buffers.receive(test.type(), steps * sent).slice(step * sent, sent);
           yield new Buffers(send, send.slice(own, test.count()));
         }
         default -> new Buffers(receive, receive);
@@ -157,7 +158,7 @@ public final class RankMain {
         Operation operation = operation(test, buffers(test));
         return time(() -> communicator.run(operation), iterations, 1);
       }
-      try (Recording recording = record(test, RECORDED_STEPS)) {
+      try (Recording recording = record(test)) {
         int replays = (iterations + RECORDED_STEPS - 1) / RECORDED_STEPS;
         double part = iterations / ((double) replays * RECORDED_STEPS);
         return time(recording::replay, replays, part);
@@ -183,29 +184,34 @@ public final class RankMain {
           Math.round(nanos), Math.round(cpuNanos), 0, mostUsedSince(before));
     }
 
-    private Recording record(CollectiveCase test, int steps) {
+    /** One operation, or those of a recording. */
+    private List<Buffers> allBuffers(CollectiveCase test) {
+      int steps = recorded ? RECORDED_STEPS : 1;
+      return IntStream.range(0, steps).mapToObj(step -> buffers(test, step, steps)).toList();
+    }
+
+    private Recording record(CollectiveCase test) {
       List<Operation> operations =
-          IntStream.range(0, steps)
-              .mapToObj(step -> operation(test, buffers(test, step, steps)))
-              .toList();
+          allBuffers(test).stream().map(each -> operation(test, each)).toList();
       return communicator.record(recorder -> operations.forEach(recorder::run));
     }
 
-    /** Runs an operation once on known values and counts the wrong elements. */
+    /** Runs what is measured once on known values and counts the wrong elements. */
     CollectiveSide.Timing check(CollectiveCase test) {
-      Buffers used = buffers(test);
+      List<Buffers> used = allBuffers(test);
       Map<String, Long> before = calls();
       KnownValues values = new KnownValues(test, communicator.rank());
-      boolean broadcast = operation(test, used) instanceof Broadcast;
-      values.fill(broadcast ? used.receive() : used.send());
+      boolean broadcast = test.operation() == OperationKind.BROADCAST;
+      used.forEach(each -> values.fill(broadcast ? each.receive() : each.send()));
       if (recorded) {
-        try (Recording recording = record(test, 1)) {
+        try (Recording recording = record(test)) {
           recording.replay();
         }
       } else {
-        communicator.run(operation(test, used));
+        communicator.run(operation(test, used.get(0)));
       }
-      return new CollectiveSide.Timing(0, 0, values.errors(used.receive()), mostUsedSince(before));
+      long errors = used.stream().mapToLong(each -> values.errors(each.receive())).sum();
+      return new CollectiveSide.Timing(0, 0, errors, mostUsedSince(before));
     }
 
     private Map<String, Long> calls() {
