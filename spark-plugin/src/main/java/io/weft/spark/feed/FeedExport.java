@@ -49,11 +49,11 @@ public final class FeedExport extends ShardedExport<FeedExport.Shard> {
   }
 
   /**
-   * Describes the export as JSON. {@code format} is the version of this description. The id of the {@code application} and the number of the {@code
-   * export} in it identify the export. {@code ranks}, {@code batchRows}, {@code rows} and {@code
-   * shuffleSeed} (null without one) describe the feed. {@code schema} is as Spark writes it; {@code
-   * tensors} has per column the {@code dtype} and {@code shape} of one row. {@code shards} has the
-   * fields of {@link Shard}.
+   * Describes the export as JSON. {@code format} is the version of this description. The id of the
+   * {@code application} and the number of the {@code export} in it identify the export. {@code
+   * ranks}, {@code batchRows}, {@code rows} and {@code shuffleSeed} (null without one) describe the
+   * feed. {@code schema} is as Spark writes it; {@code tensors} has per column the {@code dtype}
+   * and {@code shape} of one row. {@code shards} has the fields of {@link Shard}.
    */
   public String manifest() {
     return json();

@@ -87,11 +87,14 @@ final class LiveExports {
     }
   }
 
-  /** Catches every exception, because other exports are still to be served. */
+  /**
+   * Catches every exception, because other exports are still to be served. Spark also throws checked
+   * ones that it does not declare.
+   */
   private static void end(LeasedExport export) {
     try {
       export.end();
-    } catch (RuntimeException e) {
+    } catch (Exception e) {
       LOG.warn(
           "Executors may keep the files of the export in {} until the application ends: {}",
           export.folder(),

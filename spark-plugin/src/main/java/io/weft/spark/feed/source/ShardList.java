@@ -3,7 +3,6 @@ package io.weft.spark.feed.source;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.weft.spark.compat.ScalaInterop;
-import java.sql.Timestamp;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,7 +31,7 @@ final class ShardList extends BaseRelation implements TableScan {
           .add("leaseEnd", DataTypes.TimestampType);
 
   private final SQLContext context;
-  private final ArrayList<Row> shards = new ArrayList<>();
+  private final List<Row> shards = new ArrayList<>();
 
   /**
    * Lists what a manifest names.
@@ -42,7 +41,8 @@ final class ShardList extends BaseRelation implements TableScan {
   ShardList(SQLContext context, ObjectNode manifest) {
     this.context = context;
     JsonNode end = manifest.get(LeasedExport.LEASE_END);
-    Object leaseEnd = end == null ? null : Timestamp.from(Instant.ofEpochMilli(end.asLong()));
+    // With both of its date APIs, Spark accepts an Instant.
+    Instant leaseEnd = end == null ? null : Instant.ofEpochMilli(end.asLong());
     for (JsonNode shard : manifest.required("shards")) {
       shards.add(
           RowFactory.create(

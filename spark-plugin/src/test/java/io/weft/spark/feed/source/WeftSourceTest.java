@@ -169,6 +169,14 @@ class WeftSourceTest {
     assertThat(list())
         .allSatisfy(
             shard -> assertThat(shard.<Timestamp>getAs("leaseEnd").toInstant()).isEqualTo(end));
+    String otherDates = "spark.sql.datetime.java8API.enabled";
+    spark.session().conf().set(otherDates, "true");
+    try {
+      assertThat(list())
+          .allSatisfy(shard -> assertThat(shard.<Instant>getAs("leaseEnd")).isEqualTo(end));
+    } finally {
+      spark.session().conf().unset(otherDates);
+    }
   }
 
   @Test
