@@ -88,8 +88,8 @@ final class LiveExports {
   }
 
   /**
-   * Catches every exception, because other exports are still to be served. Spark also throws checked
-   * ones that it does not declare.
+   * Catches every exception, because other exports are still to be served. Spark also throws
+   * checked ones that it does not declare.
    */
   private static void end(LeasedExport export) {
     try {

@@ -257,19 +257,23 @@ class WeftSourceTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "ranks      | 0          | option ranks of format weft is \"0\": it has to be a whole number, 1 or more",
+        "ranks      | 0          | option ranks of format weft is \"0\": it has to be a whole"
+            + " number, 1 or more",
         "ranks      | two        | option ranks of format weft is \"two\"",
-        "batchRows  | -64        | option batchRows of format weft is \"-64\": it has to be a whole number, 1 or more",
+        "batchRows  | -64        | option batchRows of format weft is \"-64\": it has to be a whole"
+            + " number, 1 or more",
         "shuffleSeed| x          | it has to be a whole number of 64 bits",
         "lastBatch  | pad        | it has to be drop or keep",
         "lease      | 90         | it has to be a time above 0 with its unit, such as 90min or 8h",
         "lease      | 0s         | it has to be a time above 0",
         "lease      | soon       | it has to be a time above 0",
-        "by         | user       | option by of format weft names the column user; the columns are id, x",
+        "by         | user       | option by of format weft names the column user; the columns are"
+            + " id, x",
         "tensor.y   | int8[2]    | names the column y; the columns are id, x",
         "tensor.x   | float32    | it has to be a type and a shape, such as float32[3, 224, 224]",
         "tensor.x   | complex[1] | no data type is called complex",
-        "compression| lz4        | format weft has no option compression; its options are ranks, batchRows",
+        "compression| lz4        | format weft has no option compression; its options are ranks,"
+            + " batchRows",
       })
   void wrongOptionsAreNamed(String name, String value, String message) {
     assertThatThrownBy(() -> writer(rows(40)).option(name, value).save(folder.toString()))
