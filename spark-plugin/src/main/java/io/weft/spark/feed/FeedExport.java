@@ -16,7 +16,8 @@ import org.apache.spark.SparkContext;
  *
  * <p>The files are freed when it is closed, and at the end of the application or of their executor.
  * A process that holds a lock ({@code fcntl}) on a shard's lease file keeps the shard until it
- * releases the lock or dies. Its existing mappings stay valid in any case.
+ * releases the lock or dies, or the executor ends in order. Its existing mappings stay valid in any
+ * case.
  *
  * <p>On the driver; thread-safe.
  */
