@@ -102,6 +102,14 @@ final class LiveExports {
     }
   }
 
+  /** Returns the exports of an application that ends. */
+  private static synchronized List<LeasedExport> forget(SparkContext context) {
+    List<LeasedExport> ended = LIVE.stream().filter(live -> live.context() == context).toList();
+    LIVE.removeAll(ended);
+    LISTENED.remove(context);
+    return ended;
+  }
+
   /** Withdraws the manifests when the application ends; executors then free the files. */
   private static final class EndListener extends SparkListener {
     private final SparkContext context;
@@ -112,13 +120,7 @@ final class LiveExports {
 
     @Override
     public void onApplicationEnd(SparkListenerApplicationEnd end) {
-      List<LeasedExport> ended;
-      synchronized (LiveExports.class) {
-        ended = LIVE.stream().filter(live -> live.context() == context).toList();
-        LIVE.removeAll(ended);
-        LISTENED.remove(context);
-      }
-      ended.forEach(LeasedExport::withdraw);
+      forget(context).forEach(LeasedExport::withdraw);
     }
   }
 }
