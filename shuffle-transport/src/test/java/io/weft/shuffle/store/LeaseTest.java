@@ -112,7 +112,7 @@ class LeaseTest {
   void aSharedLockKeepsALeasedFolder() throws Exception {
     LeasedFolder lent = LeasedFolder.create(owner.path(), "feed-1");
     try (ChildJvm reader = ChildJvm.start("shared", lent.lease().toString())) {
-      assertThat(reader.line()).contains("lock");
+      assertThat(reader.line()).contains("shared");
       assertThat(owner.leases().anyLiving()).isTrue();
       assertThat(lent.lease()).exists();
       reader.kill();

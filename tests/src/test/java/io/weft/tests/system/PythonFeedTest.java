@@ -142,6 +142,10 @@ class PythonFeedTest {
         next.quit();
       }
     }
+    // Executors sweep folders of other applications when they start.
+    try (Conversation last = application(settings)) {
+      last.quit();
+    }
     WORKSPACE.awaitNoFiles();
     try (ChildProcess late = python.start("late", LATE_READER, folder)) {
       assertThat(late.awaitLine("timeout: (.*)", LIMIT).group(1))
