@@ -212,8 +212,7 @@ final class LiveExports {
 
   /** Returns the exports of an application that ends. */
   private static synchronized List<Live> forget(SparkContext context) {
-    List<Live> ended =
-        LIVE.stream().filter(live -> live.export().context() == context).toList();
+    List<Live> ended = LIVE.stream().filter(live -> live.export().context() == context).toList();
     LIVE.removeAll(ended);
     LISTENED.remove(context);
     return ended;

@@ -46,8 +46,7 @@ class RemoteFolderTest {
     }
 
     @Override
-    public boolean rename(
-        org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to) {
+    public boolean rename(org.apache.hadoop.fs.Path from, org.apache.hadoop.fs.Path to) {
       return false;
     }
 
