@@ -50,7 +50,7 @@ public final class Wheel {
     files.put(MODULE + "/jars/" + jar.getFileName(), Files.readAllBytes(jar));
     files.put(info + "METADATA", bytes(metadata(version)));
     files.put(info + "WHEEL", bytes(wheel()));
-    files.put(info + "LICENSE", Files.readAllBytes(licence));
+    files.put(info + "licenses/LICENSE", Files.readAllBytes(licence));
     files.put(info + "RECORD", bytes(record(files, info + "RECORD")));
     Path target = Path.of(arguments[5]).resolve("weft_spark-" + version + "-py3-none-any.whl");
     write(target, files, time.withOffsetSameInstant(ZoneOffset.UTC).toLocalDateTime());
@@ -74,11 +74,11 @@ public final class Wheel {
 
   private static String metadata(String version) {
     return """
-        Metadata-Version: 2.1
+        Metadata-Version: 2.4
         Name: weft-spark
         Version: %s
         Summary: Rows of a Spark data frame as numpy, pyarrow or torch in other processes, without a copy
-        License: Apache-2.0
+        License-Expression: Apache-2.0
         License-File: LICENSE
         Requires-Python: >=3.9
         Requires-Dist: numpy>=1.22

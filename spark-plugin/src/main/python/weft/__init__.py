@@ -5,7 +5,8 @@ the same user on the host of that rank, from memory that Spark's executor shares
 """
 
 from ._conf import __version__, spark_conf
-from ._feed import Batch, Feed, FeedError, FeedTimeout, local_ranks
+from ._feed import Batch, Feed, local_ranks
+from ._files import FeedError, FeedTimeout
 from ._columns import Column, Ragged, Strings, Struct
 
 __all__ = [

@@ -98,12 +98,14 @@ class Field:
     :param dtype: of an element, where numpy has one: "int64", "float32", "<M8[us]"; else ""
     :param shape: of one row's value of a tensor of fixed shape, else ()
     :param metadata: such as ``weft.tensor`` and ``weft.decimal``
+    :param nullable: whether Spark's schema allows nulls
     """
 
     name: str
     dtype: str
     shape: Tuple[int, ...]
     metadata: Dict[str, str]
+    nullable: bool
     children: Tuple["Field", ...] = member(repr=False)
     kind: int = member(repr=False)
     scale: int = member(repr=False)
@@ -115,6 +117,20 @@ class Field:
         """As the column was declared: bfloat16 has the dtype int16, because numpy lacks it."""
         declared = self.metadata.get("weft.tensor")
         return str(json.loads(declared)["dtype"]) if declared else self.dtype
+
+    @property
+    def tensor_obstacle(self) -> str:
+        """Why the column can be no torch tensor, as the end of a sentence; else ""."""
+        if "weft.decimal" in self.metadata:
+            return f"is a decimal({self.metadata['weft.decimal']}): cast it in Spark, as to double"
+        if self.kind == _INTERVAL:
+            return "is an interval: cast it in Spark, as to int"
+        if self.kind == _DATE:
+            return "is a date: make it a number in Spark, as by unix_date"
+        is_number = self.dtype.startswith(("int", "float", "bool"))
+        if is_number and (self.shape or not self.children):
+            return ""
+        return f"is no number and has no tensor type of fixed shape: {self}"
 
 
 def _field(table: _Table) -> Field:
@@ -132,6 +148,7 @@ def _field(table: _Table) -> Field:
         children[0].dtype if kind == _FIXED_LIST else _dtype(kind, table),
         shape,
         metadata,
+        bool(table.number(1, "B")),
         children,
         kind,
         table.table(3).number(1, "i") if kind == _DECIMAL else 0,
@@ -182,6 +199,11 @@ class ArrowFile:
         message = _root(self._data, offset + 8).table(2)
         return RecordBatch(self._data, message, offset + (metadata & 0x7FFFFFFF))
 
+    def has_nulls(self, name: str) -> bool:
+        """Whether a column has a null in any batch; reads metadata only."""
+        node, _ = self._starts[name]
+        return any(self.batch(index).nulls(node) for index in range(len(self)))
+
     def column(self, batch: "RecordBatch", name: str) -> Column:
         node, buffer = self._starts[name]
         return batch.column(self.fields[name], node, buffer)
@@ -200,6 +222,9 @@ class RecordBatch:
     def _pairs(self, message: _Table, index: int) -> "np.ndarray[Any, Any]":
         count, at = message.vector(index)
         return np.frombuffer(self._data, "<i8", 2 * count, at).reshape(-1, 2)
+
+    def nulls(self, node: int) -> int:
+        return int(self._nodes[node][1])
 
     def column(self, field: Field, node: int, buffer: int) -> Column:
         nodes = iter(self._nodes[node : node + field.nodes].tolist())

@@ -8,12 +8,15 @@ import os
 import socket
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from multiprocessing.reduction import DupFd
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TypeVar, Union
 
 import numpy as np
 
 from ._arrow import DAMAGE, ArrowFile, Field
 from ._columns import Column, Ragged, Strings, Struct
+from ._files import FeedError, FeedTimeout, open_owned
 from ._lease import Lease, LeaseLost
 from ._order import file_positions
 
@@ -26,14 +29,7 @@ _POLL_SECONDS = 0.05
 _FORMAT = 1
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 Name = Union[str, "os.PathLike[str]"]
-
-
-class FeedError(Exception):
-    """A feed cannot be read."""
-
-
-class FeedTimeout(FeedError, TimeoutError):
-    """A feed was not there in time; the message says what was missing."""
+_T = TypeVar("_T")
 
 
 class _NotYet(Exception):
@@ -44,41 +40,79 @@ class Feed:
     """The batches of one rank, in the memory where Spark's executor wrote them.
 
     Each ``for batch in feed`` is one epoch, and the next one has another order if the feed was
-    saved with a seed; ``epoch(n)`` gives a certain one. While it is open, the file stays, even if
-    the application ends. Arrays stay valid for as long as they are referenced, even after ``close``.
-    For one thread.
+    saved with a seed; ``epoch(n)`` gives a certain one. While it is open, the end of a lease, an
+    overwrite or a killed executor do not remove the file; the orderly end of an executor does.
+    What is open stays readable in any case: arrays are valid for as long as they are referenced,
+    even after ``close``.
+
+    For one thread. A forked process can go on with it. A process that ``multiprocessing`` starts
+    can get it as an argument and maps the same file.
     """
 
-    def __init__(self, name: Name, rank: int, *, timeout: float = 60.0) -> None:
+    def __init__(
+        self, name: Name, rank: int, *, timeout: float = 60.0, owner: Optional[int] = None
+    ) -> None:
         """Waits until the feed is saved.
 
         :param name: the path that it is saved to, or the path of a manifest
         :param rank: 0 to ranks - 1
         :param timeout: seconds to wait
+        :param owner: the user id that owns the manifest; without it, this process's. For file
+            systems that have other user ids. The other files are always this user's
         :raises FeedTimeout: if it is not there, or its files are freed or on another host
-        :raises FeedError: if its file is damaged
+        :raises FeedError: if a file is damaged, or belongs to another user
         :raises ValueError: if the feed has no such rank
         """
-        self.name = os.fspath(name)
+        self._begin(os.fspath(name), rank, *_awaited(os.fspath(name), rank, timeout, owner))
+
+    def _begin(
+        self, name: str, rank: int, manifest: Dict[str, Any], lease: Optional[Lease], file: int
+    ) -> None:
+        self._release = weakref.finalize(self, _end, lease, file)
+        self.name = name
         self.rank = rank
-        manifest, self._lease, self._map = _awaited(self.name, rank, timeout)
-        self._release = weakref.finalize(self, self._lease.release)
+        self._manifest = manifest
+        self._descriptor = file
         shard = manifest["shards"][rank]
         self.ranks = int(manifest["ranks"])
         #: Rows of a full batch.
         self.batch_rows = int(manifest["batchRows"])
         #: Rows of this rank in an epoch.
         self.rows = int(shard["rows"])
+        #: Names the save. All ranks of a training have to read the same one.
+        self.export_id = f"{manifest['application']}/{manifest['export']}"
         self._seed: Optional[int] = manifest.get("shuffleSeed")
         self._path: str = shard["file"]
         self._next_epoch = 0
-        self._process = os.getpid()
         self._reader: Any = None
+        self._checked: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
         try:
+            # Private, so that a write into a tensor changes neither the file nor other readers.
+            flags = mmap.MAP_PRIVATE | _NO_RESERVE
+            self._map = mmap.mmap(file, 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
             self._file = ArrowFile(self._map)
         except DAMAGE as e:
             self._release()
             raise FeedError(f"{self._path} is damaged: {e}") from e
+        except BaseException:
+            self._release()
+            raise
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For another process of ``multiprocessing``, which gets the open file."""
+        self._require_open()
+        return {
+            "name": self.name,
+            "rank": self.rank,
+            "manifest": self._manifest,
+            "file": DupFd(self._descriptor),
+            "epoch": self._next_epoch,
+        }
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        file = state["file"].detach()
+        self._begin(state["name"], state["rank"], state["manifest"], None, file)
+        self._next_epoch = state["epoch"]
 
     @property
     def fields(self) -> Mapping[str, Field]:
@@ -105,11 +139,14 @@ class Feed:
 
     def batch(self, position: int) -> "Batch":
         """The batch at a position of the file, which has the order of epoch 0."""
-        if self.closed:
-            raise ValueError(f"the feed {self.name} is closed")
+        self._require_open()
         if not 0 <= position < len(self):
             raise IndexError(f"batch {position} of {len(self)}")
         return Batch(self, position)
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise ValueError(f"the feed {self.name} is closed")
 
     @property
     def closed(self) -> bool:
@@ -124,6 +161,32 @@ class Feed:
 
     def __exit__(self, *unused: object) -> None:
         self.close()
+
+    def _tensor_names(self, names: Tuple[str, ...]) -> Tuple[str, ...]:
+        """Checks the columns for ``Batch.torch`` in all batches, once."""
+        checked = self._checked.get(names)
+        if checked is None:
+            checked = names or tuple(n for n, f in self.fields.items() if not f.tensor_obstacle)
+            for name in checked:
+                self._require_tensor(name)
+            self._checked[names] = checked
+        return checked
+
+    def _require_tensor(self, name: str) -> None:
+        field = self._field(name)
+        if field.tensor_obstacle:
+            raise ValueError(f"column {name} {field.tensor_obstacle}")
+        try:
+            has_nulls = field.nullable and self._file.has_nulls(name)
+        except DAMAGE as e:
+            raise FeedError(f"{self._path} is damaged, column {name}: {e}") from e
+        if has_nulls:
+            raise ValueError(f"column {name} has nulls: replace them in Spark, as by coalesce")
+
+    def _field(self, name: str) -> Field:
+        if name not in self.fields:
+            raise KeyError(f"{name}; the columns are {', '.join(self.fields)}")
+        return self.fields[name]
 
     def _arrow_batch(self, position: int) -> "pyarrow.RecordBatch":
         if self._reader is None:
@@ -161,8 +224,7 @@ class Batch(Mapping[str, Column]):
         return column
 
     def _read(self, name: str) -> Column:
-        if name not in self._feed.fields:
-            raise KeyError(f"{name}; the columns are {', '.join(self._feed.fields)}")
+        self._feed._field(name)
         try:
             return self._feed._file.column(self._places, name)
         except DAMAGE as e:
@@ -186,29 +248,18 @@ class Batch(Mapping[str, Column]):
         Do not write into them: PyTorch does not know read-only tensors. A write would change the
         rows of later epochs, in this process only.
 
-        :param names: without them, all columns of numbers, booleans and tensors of fixed shape
-        :raises ValueError: if a column has nulls, or was named and is none of these
+        :param names: without them, all columns of numbers, booleans and tensors of fixed shape;
+            decimals and intervals are none of these
+        :raises ValueError: if a column has nulls in any batch, or was named and is none of these
         """
-        wanted = names or [n for n in self if _has_tensor_form(self._feed.fields[n])]
-        return {name: self._tensor(name) for name in wanted}
+        return {name: self._tensor(name) for name in self._feed._tensor_names(names)}
 
     def _tensor(self, name: str) -> "Tensor":
         import torch
 
-        column = self._read(name)
-        if isinstance(column, np.ma.MaskedArray):
-            raise ValueError(f"column {name} has nulls: replace them in Spark, as by coalesce")
-        field = self._feed.fields[name]
-        if not isinstance(column, np.ndarray) or not _has_tensor_form(field):
-            raise ValueError(f"column {name} is no number and has no tensor type: {field}")
-        tensor = torch.from_numpy(column)
-        return tensor.view(torch.bfloat16) if field.tensor_dtype == "bfloat16" else tensor
-
-
-def _has_tensor_form(field: Field) -> bool:
-    return field.dtype.startswith(("int", "float", "bool")) and (
-        bool(field.shape) or not field.children
-    )
+        tensor = torch.from_numpy(self._read(name))
+        bfloat16 = self._feed.fields[name].tensor_dtype == "bfloat16"
+        return tensor.view(torch.bfloat16) if bfloat16 else tensor
 
 
 def _read_only(column: Column) -> Column:
@@ -223,30 +274,45 @@ def _read_only(column: Column) -> Column:
     return column
 
 
-def local_ranks(name: Name, *, timeout: float = 60.0) -> List[int]:
-    """The ranks whose files are on this host, in order; waits until the feed is saved.
+def local_ranks(name: Name, *, timeout: float = 60.0, owner: Optional[int] = None) -> List[int]:
+    """The ranks whose files are on this host, in order; waits until there are any.
 
-    With several hosts, process i of a host takes ``local_ranks(name)[i]``.
+    With several hosts, process i of a host takes ``local_ranks(name)[i]``. Parameters and errors
+    are those of ``Feed``.
     """
+    path = os.fspath(name)
 
     def attempt() -> List[int]:
-        manifest = _manifest(os.fspath(name))
-        return [s["rank"] for s in manifest["shards"] if os.path.exists(s["file"])]
+        manifest = _manifest(path, owner)
+        found = [s["rank"] for s in _local(manifest)]
+        if not found:
+            raise _NotYet(_gone(manifest["shards"][0], manifest, "no other rank's file is here"))
+        return found
 
-    return _retried(os.fspath(name), timeout, attempt)  # type: ignore[no-any-return]
+    return _retried(path, timeout, attempt)
 
 
-def _awaited(name: str, rank: int, timeout: float) -> Tuple[Dict[str, Any], Lease, mmap.mmap]:
-    def attempt() -> Tuple[Dict[str, Any], Lease, mmap.mmap]:
-        manifest = _manifest(name)
+def _local(manifest: Dict[str, Any]) -> List[Dict[str, Any]]:
+    return [shard for shard in manifest["shards"] if os.path.exists(shard["file"])]
+
+
+def _awaited(
+    name: str, rank: int, timeout: float, owner: Optional[int]
+) -> Tuple[Dict[str, Any], Lease, int]:
+    def attempt() -> Tuple[Dict[str, Any], Lease, int]:
+        manifest = _manifest(name, owner)
         if not 0 <= rank < manifest["ranks"]:
-            raise ValueError(f"{name} has the ranks 0 to {manifest['ranks'] - 1}, not {rank}")
-        return (manifest, *_mapped(manifest, rank))
+            wrong = f"{name} has the ranks 0 to {manifest['ranks'] - 1}, not {rank}"
+            # A killed application leaves its manifest. The next save may have more ranks.
+            if rank < 0 or _local(manifest):
+                raise ValueError(wrong)
+            raise _NotYet(wrong)
+        return (manifest, *_opened(manifest, rank))
 
-    return _retried(name, timeout, attempt)  # type: ignore[no-any-return]
+    return _retried(name, timeout, attempt)
 
 
-def _retried(name: str, timeout: float, attempt: Any) -> Any:
+def _retried(name: str, timeout: float, attempt: Callable[[], _T]) -> _T:
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -258,11 +324,12 @@ def _retried(name: str, timeout: float, attempt: Any) -> Any:
         time.sleep(min(_POLL_SECONDS, left))
 
 
-def _manifest(name: str) -> Dict[str, Any]:
+def _manifest(name: str, owner: Optional[int]) -> Dict[str, Any]:
     path = name[len("file:") :] if name.startswith("file:") else name
     file = os.path.join(path, "manifest.json") if not os.path.isfile(path) else path
     try:
-        with open(file, encoding="utf-8") as source:
+        descriptor = open_owned(file, os.geteuid() if owner is None else owner)
+        with open(descriptor, encoding="utf-8") as source:
             manifest = json.load(source)
     except (FileNotFoundError, NotADirectoryError):
         raise _NotYet(f"{file} does not exist") from None
@@ -274,31 +341,46 @@ def _manifest(name: str) -> Dict[str, Any]:
             " install the package of the Weft that saved it"
         )
     try:
-        if all(isinstance(shard["file"], str) for shard in manifest["shards"]):
-            return manifest  # type: ignore[no-any-return]
-    except (KeyError, TypeError):
-        pass
-    raise FeedError(f"{file} is not the manifest of a feed that was exported to files")
+        _require_fields(manifest)
+    except (KeyError, TypeError, IndexError, ValueError):
+        raise FeedError(
+            f"{file} is not the manifest of a feed that was exported to files"
+        ) from None
+    return manifest  # type: ignore[no-any-return]
 
 
-def _mapped(manifest: Dict[str, Any], rank: int) -> Tuple[Lease, mmap.mmap]:
+def _require_fields(manifest: Dict[str, Any]) -> None:
+    """Reads what this module uses, which fails if it is not there."""
+    int(manifest["batchRows"]), manifest["application"], manifest["export"]
+    for rank in range(manifest["ranks"]):
+        shard = manifest["shards"][rank]
+        int(shard["rows"]), shard["host"], os.fsencode(shard["file"]), os.fsencode(shard["lease"])
+        if shard["rank"] != rank:
+            raise ValueError("the shards are not in the order of the ranks")
+
+
+def _opened(manifest: Dict[str, Any], rank: int) -> Tuple[Lease, int]:
+    """The lease of a rank's shard, and a descriptor of the file."""
     shard = manifest["shards"][rank]
     try:
         lease = Lease(shard["lease"])
     except LeaseLost as e:
         raise _NotYet(_gone(shard, manifest, str(e))) from None
     try:
-        with open(shard["file"], "rb") as file:
-            # Private, so that a write into a tensor changes neither the file nor other readers.
-            flags = mmap.MAP_PRIVATE | _NO_RESERVE
-            prot = mmap.PROT_READ | mmap.PROT_WRITE
-            return lease, mmap.mmap(file.fileno(), 0, flags=flags, prot=prot)
+        return lease, open_owned(shard["file"], os.geteuid())
     except FileNotFoundError as e:
         lease.release()
         raise _NotYet(_gone(shard, manifest, str(e))) from None
     except BaseException:
         lease.release()
         raise
+
+
+def _end(lease: Optional[Lease], file: int) -> None:
+    """Also runs in a forked process, where it closes that process's descriptor only."""
+    os.close(file)
+    if lease is not None:
+        lease.release()
 
 
 def _gone(shard: Dict[str, Any], manifest: Dict[str, Any], cause: str) -> str:

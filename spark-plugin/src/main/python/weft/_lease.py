@@ -5,7 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from typing import Dict, List
+from collections import deque
+from typing import Deque, Dict, List
+
+from ._files import open_owned
 
 
 class LeaseLost(Exception):
@@ -23,9 +26,14 @@ class Lease:
     _guard = threading.Lock()
     #: By path: the descriptor, and the number of leases that use it.
     _open: Dict[str, List[int]] = {}
+    #: Released leases whose locks are still to be given back. See ``release``.
+    _released: Deque["Lease"] = deque()
 
     def __init__(self, path: str) -> None:
-        """:raises LeaseLost: if the file is removed or about to be"""
+        """
+        :raises LeaseLost: if the file is removed or about to be
+        :raises FeedError: if it is no regular file of this user
+        """
         self._path = path
         self._process = os.getpid()
         self._held = True
@@ -35,24 +43,42 @@ class Lease:
                 Lease._open[path] = [_locked(path), 1]
             else:
                 entry[1] += 1
+        Lease._unlock_released()
 
     def release(self) -> None:
-        """Gives the lease back. Does nothing if it was, or in another process."""
-        if self._process != os.getpid():
-            return
-        with Lease._guard:
-            if self._held:
-                self._held = False
-                entry = Lease._open[self._path]
-                entry[1] -= 1
-                if entry[1] == 0:
-                    del Lease._open[self._path]
-                    os.close(entry[0])
+        """Gives the lease back. Does nothing if it was, or in another process.
+
+        The garbage collector may call this in a thread that is inside of this class. So it never
+        waits for the guard: the thread that has it unlocks what was released meanwhile.
+        """
+        if self._process == os.getpid():
+            Lease._released.append(self)
+            Lease._unlock_released()
+
+    @classmethod
+    def _unlock_released(cls) -> None:
+        while cls._released and cls._guard.acquire(blocking=False):
+            try:
+                cls._released.popleft()._unlock()
+            except IndexError:
+                pass  # Another thread was faster.
+            finally:
+                cls._guard.release()
+
+    def _unlock(self) -> None:
+        if self._held:
+            self._held = False
+            entry = Lease._open[self._path]
+            entry[1] -= 1
+            if entry[1] == 0:
+                del Lease._open[self._path]
+                os.close(entry[0])
 
     @classmethod
     def _forget(cls) -> None:
         """In a new child process, whose locks these are not."""
         cls._guard = threading.Lock()
+        cls._released = deque()
         for descriptor, _ in cls._open.values():
             os.close(descriptor)
         cls._open = {}
@@ -60,7 +86,7 @@ class Lease:
 
 def _locked(path: str) -> int:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_owned(path, os.geteuid())
     except FileNotFoundError:
         raise LeaseLost(f"{path} is gone") from None
     try:

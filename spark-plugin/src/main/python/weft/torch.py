@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Dict, Iterator, Optional
+from typing import Dict, Iterator, Optional
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
@@ -18,56 +17,62 @@ class FeedDataset(IterableDataset):  # type: ignore[type-arg]
 
         loader = DataLoader(FeedDataset("features", rank), batch_size=None)
 
-    Each iteration is one epoch. Without workers nothing is copied. Workers share an epoch's
-    batches; PyTorch copies what they send, and ``set_epoch`` must then name each epoch.
+    Each iteration is one epoch. Without workers nothing is copied. Workers read the file that this
+    process has open, and share an epoch's batches. PyTorch copies what they send, and
+    ``set_epoch`` must then name each epoch, also for persistent workers.
     """
 
-    def __init__(self, name: Name, rank: int, *columns: str, timeout: float = 60.0) -> None:
+    def __init__(
+        self,
+        name: Name,
+        rank: int,
+        *columns: str,
+        timeout: float = 60.0,
+        owner: Optional[int] = None,
+    ) -> None:
+        """Opens the feed, and checks the columns in all batches.
+
+        :param columns: see ``Batch.torch``, also for errors
+        :param timeout: see ``Feed``, also for errors
+        :param owner: see ``Feed``
         """
-        :param columns: see ``Batch.torch``
-        :param timeout: seconds to wait for the feed, when it is first needed
-        """
-        self._name = os.fspath(name)
-        self._rank = rank
         self._columns = columns
-        self._timeout = timeout
-        self._epoch = 0
-        self._feed: Optional[Feed] = None
+        #: In shared memory, so that persistent workers see it.
+        self._epoch = torch.zeros((), dtype=torch.int64)
+        self._epoch.share_memory_()  # type: ignore[no-untyped-call]
+        self._feed = Feed(name, rank, timeout=timeout, owner=owner)
+        try:
+            self._feed._tensor_names(columns)
+        except BaseException:
+            self._feed.close()
+            raise
+
+    @property
+    def export_id(self) -> str:
+        """Names the save, as ``Feed.export_id`` does."""
+        return self._feed.export_id
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next iteration."""
-        self._epoch = epoch
+        self._epoch.fill_(epoch)
 
     def __len__(self) -> int:
         """The batches of an epoch."""
-        return len(self._opened())
+        return len(self._feed)
 
     def __iter__(self) -> Iterator[Dict[str, torch.Tensor]]:
-        feed = self._opened()
+        epoch = int(self._epoch)
         worker = get_worker_info()  # type: ignore[no-untyped-call]
-        first, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        epoch = self._epoch
-        self._epoch += 1
-        return self._tensors(feed, epoch, first, step)
+        if worker:
+            return self._tensors(epoch, worker.id, worker.num_workers)
+        self.set_epoch(epoch + 1)
+        return self._tensors(epoch, 0, 1)
 
-    def _tensors(
-        self, feed: Feed, epoch: int, first: int, step: int
-    ) -> Iterator[Dict[str, torch.Tensor]]:
-        for number, batch in enumerate(feed.epoch(epoch)):
+    def _tensors(self, epoch: int, first: int, step: int) -> Iterator[Dict[str, torch.Tensor]]:
+        for number, batch in enumerate(self._feed.epoch(epoch)):
             if number % step == first:
                 yield batch.torch(*self._columns)
 
-    def _opened(self) -> Feed:
-        # A forked worker needs a lease of its own.
-        if self._feed is None or self._feed._process != os.getpid():
-            self._feed = Feed(self._name, self._rank, timeout=self._timeout)
-        return self._feed
-
     def close(self) -> None:
-        """Gives the lease back; a further iteration takes it again."""
-        if self._feed is not None:
-            self._feed.close()
-            self._feed = None
-
-    def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_feed": None}
+        """Gives the lease back, and ends iterations."""
+        self._feed.close()

@@ -239,7 +239,9 @@ public final class Lease implements AutoCloseable {
     private static boolean isLiving(Path lease) throws IOException {
       Path locked = lockedFile(lease);
       try {
-        Optional<LockedFile> dead = LockedFile.share(locked);
+        // A reader of a leased folder may have a shared lock, beside which another one is possible.
+        Optional<LockedFile> dead =
+            locked.equals(lease) ? LockedFile.seize(locked) : LockedFile.share(locked);
         if (dead.isEmpty()) {
           return true;
         }

@@ -12,7 +12,8 @@ import java.util.Optional;
  * A folder in an executor's folder with files for processes that are not executors. A lease file is
  * next to it. The folder stays while any process has a lock on the lease file ({@code fcntl},
  * shared or exclusive). The operating system releases the lock when that process ends. The executor
- * removes the folder. If the executor has died, the next sweep removes it when no lock is held.
+ * removes the folder, at its orderly end also if it is locked. If the executor has died, the next
+ * sweep removes it when no lock is held.
  *
  * <p>Thread-safe.
  */

@@ -5,7 +5,10 @@ import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
 import io.weft.shuffle.store.PrivateFolders.FolderNames;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Optional;
 
@@ -22,6 +25,7 @@ final class ChildMain {
       case "driver" -> driver(arguments);
       case "churn" -> churn(arguments);
       case "checking" -> checking(arguments);
+      case "shared" -> shared(arguments);
       default -> throw new IllegalArgumentException(arguments[0]);
     }
   }
@@ -94,6 +98,15 @@ final class ChildMain {
   private static void checking(String[] a) throws IOException {
     try (LockedFile lock =
         LockedFile.share(Path.of(a[1]).resolve(FolderNames.ALIVE)).orElseThrow()) {
+      say(lock);
+      awaitLine();
+    }
+  }
+
+  /** Argument: lease of a leased folder. Locks it as a process in another language does. */
+  private static void shared(String[] a) throws IOException {
+    try (FileChannel file = FileChannel.open(Path.of(a[1]), StandardOpenOption.READ);
+        FileLock lock = file.lock(0, Long.MAX_VALUE, true)) {
       say(lock);
       awaitLine();
     }

@@ -107,6 +107,20 @@ class LeaseTest {
     assertThat(Trees.contents(owner.path())).as("alive and token").hasSize(2);
   }
 
+  /** Such as the lock of a process that is not Java; it counts until that process dies. */
+  @Test
+  void aSharedLockKeepsALeasedFolder() throws Exception {
+    LeasedFolder lent = LeasedFolder.create(owner.path(), "feed-1");
+    try (ChildJvm reader = ChildJvm.start("shared", lent.lease().toString())) {
+      assertThat(reader.line()).contains("shared");
+      assertThat(owner.leases().anyLiving()).isTrue();
+      assertThat(lent.lease()).exists();
+      reader.kill();
+      assertThat(owner.leases().anyLiving()).isFalse();
+    }
+    assertThat(lent.lease()).doesNotExist();
+  }
+
   /** Another program may delete the files of an executor. */
   @Test
   void aLeaseAfterItsReadersFileWasDeletedCountsToo() throws IOException {

@@ -16,7 +16,8 @@ import org.apache.spark.SparkContext;
  *
  * <p>The files are freed when it is closed, and at the end of the application or of their executor.
  * A process that holds a lock ({@code fcntl}) on a shard's lease file keeps the shard until it
- * releases the lock or dies. Its existing mappings stay valid in any case.
+ * releases the lock or dies, or the executor ends in order. Its existing mappings stay valid in any
+ * case.
  *
  * <p>On the driver; thread-safe.
  */
@@ -49,11 +50,11 @@ public final class FeedExport extends ShardedExport<FeedExport.Shard> {
   }
 
   /**
-   * Describes the export as JSON. {@code format} is the version of this description. The id of the {@code application} and the number of the {@code
-   * export} in it identify the export. {@code ranks}, {@code batchRows}, {@code rows} and {@code
-   * shuffleSeed} (null without one) describe the feed. {@code schema} is as Spark writes it; {@code
-   * tensors} has per column the {@code dtype} and {@code shape} of one row. {@code shards} has the
-   * fields of {@link Shard}.
+   * Describes the export as JSON. {@code format} is the version of this description. The id of the
+   * {@code application} and the number of the {@code export} in it identify the export. {@code
+   * ranks}, {@code batchRows}, {@code rows} and {@code shuffleSeed} (null without one) describe the
+   * feed. {@code schema} is as Spark writes it; {@code tensors} has per column the {@code dtype}
+   * and {@code shape} of one row. {@code shards} has the fields of {@link Shard}.
    */
   public String manifest() {
     return json();

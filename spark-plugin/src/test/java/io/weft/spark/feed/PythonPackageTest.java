@@ -68,6 +68,7 @@ class PythonPackageTest {
             "cast(-id as int) i32",
             "cast(id / 2 as float) f32",
             "id / 4 f64",
+            "make_ym_interval(0, cast(id as int)) months",
             "if(id % 3 = 0, null, id) maybe",
             "cast(id as decimal(9, 2)) small",
             "cast(concat('-', id, '000000000000000000.25') as decimal(30, 2)) large",
@@ -149,7 +150,7 @@ class PythonPackageTest {
     }
 
     String line() throws Exception {
-      return out.readLine();
+      return Scripts.within(process, out::readLine);
     }
 
     void goOn() throws Exception {
@@ -262,15 +263,62 @@ class PythonPackageTest {
 
   @Test
   void aKilledReaderLosesItsLease() throws Exception {
-    writer(100).option("lease", "1s").save(folder);
+    writer(100).save(folder);
+    List<Path> files = files();
     try (Talk reader = new Talk("hold", folder, 1)) {
-      List<Path> files = files();
       assertThat(reader.line()).isEqualTo("open");
+      Files.delete(Path.of(folder, "manifest.json"));
       awaitFreed(files.subList(0, 1));
       assertThat(files.get(1)).exists();
       reader.kill();
       awaitFreed(files);
     }
+  }
+
+  /** The orderly end removes the file's name, but not what a reader has open. */
+  @Test
+  void anOpenFeedSurvivesTheEndOfItsApplication() throws Exception {
+    writer(100).save(folder);
+    List<Path> files = files();
+    try (Talk reader = new Talk("hold", folder, 0)) {
+      assertThat(reader.line()).isEqualTo("open");
+      spark.close();
+      awaitFreed(files);
+      reader.goOn();
+      assertThat(reader.result().get("ids")).hasSize(50);
+    } finally {
+      start();
+    }
+  }
+
+  /** Workers of a reader need neither the manifest nor the file's name. */
+  @Test
+  void otherProcessesGetTheOpenFile() throws Exception {
+    writer(100).save(folder);
+    JsonNode read = python("passed", folder);
+    List<Long> here = longs(read.get("here"));
+    assertThat(here).hasSize(50);
+    for (String method : List.of("fork", "spawn", "forkserver")) {
+      assertThat(longs(read.get(method))).as(method).isEqualTo(here);
+    }
+  }
+
+  @Test
+  void theGarbageCollectorMayEndAFeedAtAnyTime() throws Exception {
+    writer(100).save(folder);
+    assertThat(python("collected", folder).get("left").asInt()).isZero();
+  }
+
+  @Test
+  void filesOfOtherUsersAreRefused() throws Exception {
+    writer(100).save(folder);
+    JsonNode errors = python("untrusted", folder);
+    assertThat(errors.get("own").asText()).isEqualTo("read");
+    assertThat(errors.get("foreign").asText()).contains("manifest.json belongs to user");
+    assertThat(errors.get("pipe").asText()).contains("manifest.json is no regular file");
+    assertThat(errors.get("link").asText()).contains("cannot be opened");
+    assertThat(errors.get("file").asText()).isEqualTo("/dev/null is no regular file");
+    assertThat(errors.get("lease").asText()).isEqualTo("/dev/null is no regular file");
   }
 
   /** The kernel would drop the lock with the first descriptor that is closed. */
@@ -308,7 +356,7 @@ class PythonPackageTest {
     assertThat(python("lost", folder, 2, 60).get("message").asText())
         .contains("has the ranks 0 to 1, not 2");
     assertThat(python("lost", "file:" + folder, 1, 60).get("error").asText()).isEqualTo("none");
-    assertThat(longs(python("local", folder).get("ranks"))).containsExactly(0L, 1L);
+    assertThat(longs(python("local", folder, 10).get("ranks"))).containsExactly(0L, 1L);
     Path manifest = Path.of(folder, "manifest.json");
     String stale = Files.readString(manifest);
     List<Path> files = files();
@@ -324,32 +372,83 @@ class PythonPackageTest {
         .contains("is not the manifest of a feed");
     assertThat(python("lost", folder, 0, 0).get("message").asText())
         .contains("the file of rank 0 is on host", "or was freed because its lease", "is gone");
+    // The next save may have other ranks.
+    assertThat(python("lost", folder, 7, 0).get("message").asText())
+        .contains("no feed at", "has the ranks 0 to 1, not 7");
+    assertThat(python("local", folder, 0).get("message").asText())
+        .contains("the file of rank 0 is on host", "no other rank's file is here");
   }
 
   @Test
   void aDamagedFileIsAnError() throws Exception {
     writerOfTypes(25, 10).save(folder);
     JsonNode result = python("damaged", folder + "/manifest.json");
-    assertThat(result.get("errors").asInt()).isGreaterThan(100);
+    assertThat(longs(result.get("truncated"))).containsExactly(0L, 100L);
+    // A byte of the footer may be a name's or padding.
+    assertThat(result.get("overwritten").get(1).asInt()).isGreaterThan(50);
   }
 
   @Test
   void batchesAreTensorsOfPyTorch() throws Exception {
     assumeTrue(PythonScript.has("torch"), "no python3 with numpy and torch");
     writerOfTypes(200, 10).option("shuffleSeed", 5).save(folder);
+    JsonNode inOrder = python("epochs", folder, 1, 2);
     JsonNode result = PythonScript.runWith("torch", SCRIPT, command("torch", folder, 1));
     assertThat(result.get("wrong")).isEmpty();
     assertThat(result.get("copied")).isEmpty();
     assertThat(result.get("private").asBoolean()).isTrue();
-    assertThat(result.get("nulls").asText())
+    assertThat(result.get("maybe").asText())
         .isEqualTo("column maybe has nulls: replace them in Spark, as by coalesce");
     assertThat(result.get("text").asText()).contains("column text is no number");
-    JsonNode inOrder = python("epochs", folder, 1, 2);
+    assertThat(result.get("small").asText())
+        .isEqualTo("column small is a decimal(9,2): cast it in Spark, as to double");
+    assertThat(result.get("months").asText())
+        .isEqualTo("column months is an interval: cast it in Spark, as to int");
     assertThat(result.get("epochs")).isEqualTo(inOrder);
-    List<Long> ids = new ArrayList<>();
-    inOrder.get(1).forEach(batch -> ids.addAll(longs(batch)));
-    assertThat(longs(result.get("by workers"))).containsExactlyInAnyOrderElementsOf(ids);
     assertThat(result.get("length").asInt()).isEqualTo(10);
+    for (String workers : List.of("fork False", "fork True", "spawn False", "spawn True")) {
+      JsonNode epochs = result.get(workers);
+      assertThat(epochs.get(0)).as(workers).isEqualTo(inOrder.get(1));
+      assertThat(epochs.get(1)).as(workers).isEqualTo(inOrder.get(0));
+    }
+  }
+
+  /** Unscaled decimals and months would be wrong numbers. */
+  @Test
+  void onlyNumbersBecomeTensorsByDefault() throws Exception {
+    assumeTrue(PythonScript.has("torch"), "no python3 with numpy and torch");
+    writerOfTypes(100, 10).save(folder);
+    assertThat(defaults().get("error").asText()).startsWith("column maybe has nulls");
+    allTypes(100)
+        .drop("maybe")
+        .write()
+        .format("weft")
+        .mode(SaveMode.Overwrite)
+        .option("ranks", 1)
+        .option("tensor.x", "float32[2, 3]")
+        .option("lastBatch", "keep")
+        .save(folder);
+    assertThat(defaults().get("columns"))
+        .extracting(JsonNode::asText)
+        .containsExactly("f32", "f64", "flag", "i16", "i32", "i8", "id", "x");
+  }
+
+  private JsonNode defaults() throws Exception {
+    return PythonScript.runWith("torch", SCRIPT, command("defaults", folder));
+  }
+
+  @Test
+  void aNullOfALaterBatchIsFoundAtOnce() throws Exception {
+    spark
+        .session()
+        .range(0, 100, 1, 1)
+        .selectExpr("id", "if(id = 99, null, id) late")
+        .write()
+        .format("weft")
+        .option("ranks", 1)
+        .option("batchRows", 10)
+        .save(folder);
+    assertThat(python("nulls", folder).get("error").asText()).startsWith("column late has nulls");
   }
 
   @Test

@@ -12,10 +12,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /** Runs scripts of the tests' resources. */
 final class Scripts {
+  private static final long LIMIT_SECONDS = 180;
+
   private Scripts() {}
 
   static boolean isThere(String program) {
@@ -38,10 +42,29 @@ final class Scripts {
   /** Returns the output of a script, as JSON. */
   static JsonNode run(String interpreter, String script, String... arguments) throws Exception {
     Process process = start(interpreter, script, arguments);
-    String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    return new ObjectMapper().readTree(output(process));
+  }
+
+  /** Returns the output of a process, which has to exit with 0. */
+  static String output(Process process) throws Exception {
+    byte[] out = within(process, () -> process.getInputStream().readAllBytes());
+    String text = new String(out, StandardCharsets.UTF_8);
     assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(process.exitValue()).as(out).isZero();
-    return new ObjectMapper().readTree(out);
+    assertThat(process.exitValue()).as(text).isZero();
+    return text;
+  }
+
+  /** Reads from a process. Kills it after the timeout, which ends its output. */
+  static <T> T within(Process process, Callable<T> read) throws Exception {
+    CompletableFuture<Void> kill =
+        CompletableFuture.runAsync(
+            process::destroyForcibly,
+            CompletableFuture.delayedExecutor(LIMIT_SECONDS, TimeUnit.SECONDS));
+    try {
+      return read.call();
+    } finally {
+      kill.cancel(false);
+    }
   }
 
   static Process start(String interpreter, String script, String... arguments) throws Exception {

@@ -6,13 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.weft.spark.LocalSpark;
 import java.io.IOException;
 import java.net.ServerSocket;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -29,7 +27,7 @@ class TutorialTest {
       Pattern.compile("spark.sql\\(\"\"\"(.*?)\"\"\"\\)", Pattern.DOTALL);
   private static final Pattern OPTION =
       Pattern.compile("\\.option\\(\"([^\"]+)\", \"?([^\"]+?)\"?\\)");
-  private static final String SAVED = "/tmp/features";
+  private static final String SAVED = "exports/features";
 
   @TempDir Path folder;
 
@@ -116,11 +114,8 @@ class TutorialTest {
   }
 
   private static List<Double> losses(Process rank) throws Exception {
-    String out = new String(rank.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertThat(rank.waitFor(120, TimeUnit.SECONDS)).isTrue();
-    assertThat(rank.exitValue()).as(out).isZero();
     return Pattern.compile("loss ([0-9.]+)")
-        .matcher(out)
+        .matcher(Scripts.output(rank))
         .results()
         .map(found -> Double.valueOf(found.group(1)))
         .toList();

@@ -4,7 +4,9 @@ Prints JSON. A task with "hold" in its name prints a line when the feed is open,
 a line of input.
 """
 import decimal
+import gc
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -53,6 +55,7 @@ def check_row(batch, row, wrong):
         "i8": i % 100,
         "i16": i,
         "i32": -i,
+        "months": i,
         "f32": i / 2,
         "f64": i / 4,
         "small": 100 * i,
@@ -166,8 +169,93 @@ def hold_by_two(name, rank):
         return {"error": str(e)}
 
 
-def local(name):
-    return {"ranks": weft.local_ranks(name, timeout=10)}
+def send_ids(feed, connection):
+    connection.send([i for batch in feed for i in batch["id"].tolist()])
+
+
+def passed(folder):
+    """Other processes read what this one has open, although its name and manifest are gone."""
+    result = {}
+    with weft.Feed(folder, 0, timeout=10) as feed:
+        os.unlink(feed._path)
+        os.unlink(os.path.join(folder, "manifest.json"))
+        for method in ("fork", "spawn", "forkserver"):
+            context = multiprocessing.get_context(method)
+            here, there = context.Pipe()
+            child = context.Process(target=send_ids, args=(feed, there), daemon=True)
+            child.start()
+            result[method] = here.recv() if here.poll(60) else "no answer"
+            child.join(60)
+        result["here"] = [i for batch in feed for i in batch["id"].tolist()]
+    return result
+
+
+def collected(name):
+    """The garbage collector ends a feed while another one takes its lease."""
+    gc.disable()
+    cycle = [weft.Feed(name, 0)]
+    cycle.append(cycle)
+    del cycle
+    locked = weft._lease._locked
+
+    def collecting(path):
+        gc.collect()
+        return locked(path)
+
+    weft._lease._locked = collecting
+    with weft.Feed(name, 1) as feed:
+        assert list(weft._lease.Lease._open) == [feed._manifest["shards"][1]["lease"]]
+    return {"left": len(weft._lease.Lease._open)}
+
+
+def untrusted(folder):
+    """The errors for manifests and files that another user may have made."""
+    result = {}
+
+    def attempt(name, path, **options):
+        try:
+            weft.Feed(path, 0, timeout=0, **options).close()
+            result[name] = "read"
+        except weft.FeedError as e:
+            result[name] = str(e)
+
+    manifest = os.path.join(folder, "manifest.json")
+    with open(manifest) as source:
+        described = json.load(source)
+    pipe, link, other = (manifest + end for end in (".pipe", ".link", ".other"))
+    os.mkfifo(pipe)
+    os.symlink(manifest, link)
+    attempt("own", folder, owner=os.geteuid())
+    attempt("foreign", folder, owner=os.geteuid() + 1)
+    os.rename(manifest, other)
+    os.rename(pipe, manifest)
+    attempt("pipe", folder)
+    os.rename(manifest, pipe)
+    os.rename(other, manifest)
+    attempt("link", link)
+    for field in ("file", "lease"):
+        shards = [{**described["shards"][0], field: "/dev/null"}, described["shards"][1]]
+        with open(other, "w") as target:
+            json.dump({**described, "shards": shards}, target)
+        attempt(field, other)
+    return result
+
+
+def nulls(name):
+    """A null in the last batch is an error in the first one."""
+    with weft.Feed(name, 0) as feed:
+        try:
+            next(iter(feed)).torch("late")
+            return {"error": "none"}
+        except ValueError as e:
+            return {"error": str(e)}
+
+
+def local(name, timeout):
+    try:
+        return {"ranks": weft.local_ranks(name, timeout=float(timeout))}
+    except weft.FeedTimeout as e:
+        return {"ranks": [], "message": str(e)}
 
 
 def damaged(manifest):
@@ -182,11 +270,13 @@ def damaged(manifest):
     with open(copied, "w") as target:
         json.dump(described, target)
     random = np.random.default_rng(17)
-    result = {"errors": 0, "read": 0}
+    result = {"truncated": [0, 0], "overwritten": [0, 0]}
     for attempt in range(400):
         data = bytearray(whole)
+        kind = "overwritten"
         if attempt % 4 == 0:
-            data = data[: random.integers(1, len(data))]
+            kind = "truncated"
+            data = data[: random.integers(0, len(data))] if attempt else b""
         else:
             # Most of the metadata are in the footer.
             tail = 6 + int(random.integers(0, min(len(data), 6000) - 6))
@@ -198,9 +288,9 @@ def damaged(manifest):
                 for batch in feed:
                     for name in batch:
                         len(batch[name])
-            result["read"] += 1
+            result[kind][0] += 1
         except weft.FeedError:
-            result["errors"] += 1
+            result[kind][1] += 1
     return result
 
 
@@ -226,14 +316,11 @@ def torch(name, rank):
                     result["wrong"].append("brain")
                 if tensors["id"].tolist() != batch["id"].tolist():
                     result["wrong"].append("id")
-        try:
-            batch.torch("maybe")
-        except ValueError as e:
-            result["nulls"] = str(e)
-        try:
-            batch.torch("text")
-        except ValueError as e:
-            result["text"] = str(e)
+        for column in ("maybe", "text", "small", "months"):
+            try:
+                batch.torch(column)
+            except ValueError as e:
+                result[column] = str(e)
         # A write stays in this process.
         changed = next(iter(feed.epoch(0))).torch("id")["id"]
         changed += 1
@@ -242,12 +329,37 @@ def torch(name, rank):
     data = FeedDataset(name, int(rank), "id", "x")
     loader = DataLoader(data, batch_size=None)
     result["epochs"] = [[b["id"].tolist() for b in loader] for _ in range(2)]
-    workers = DataLoader(data, batch_size=None, num_workers=2)
-    data.set_epoch(1)
-    result["by workers"] = sorted(i for b in workers for i in b["id"].tolist())
     result["length"] = len(loader)
+    # What is open does not depend on its names.
+    os.unlink(os.path.join(name, "manifest.json"))
+    os.unlink(data._feed._path)
+    for method in ("fork", "spawn"):
+        for persistent in (False, True):
+            workers = DataLoader(
+                data,
+                batch_size=None,
+                num_workers=2,
+                persistent_workers=persistent,
+                multiprocessing_context=method,
+                timeout=60,
+            )
+            epochs = []
+            for epoch in (1, 0):
+                data.set_epoch(epoch)
+                epochs.append([b["id"].tolist() for b in workers])
+            result[f"{method} {persistent}"] = epochs
     data.close()
     return result
+
+
+def defaults(name):
+    """The columns of a data set without names, or why there is none."""
+    from weft.torch import FeedDataset
+
+    try:
+        return {"columns": sorted(next(iter(FeedDataset(name, 0))))}
+    except ValueError as e:
+        return {"columns": [], "error": str(e)}
 
 
 def arrow(name, rank):
@@ -260,4 +372,5 @@ def arrow(name, rank):
     return {"wrong": wrong}
 
 
-json.dump(globals()[sys.argv[2]](*sys.argv[3:]), sys.stdout, default=str)
+if __name__ == "__main__":
+    json.dump(globals()[sys.argv[2]](*sys.argv[3:]), sys.stdout, default=str)

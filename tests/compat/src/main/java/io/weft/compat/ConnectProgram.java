@@ -3,7 +3,6 @@ package io.weft.compat;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Row;
@@ -33,40 +32,18 @@ final class ConnectProgram {
         org.apache.spark.sql.connect.SparkSession.builder()
             .remote("sc://127.0.0.1:" + session.conf().get(PORT))
             .create()) {
-      List<String> lines = new ArrayList<>(join(client));
-      lines.add(saved(client, folder.resolve("features"), isWeft(session)) + " rows are saved");
-      return lines;
+      return client
+          .sql(
+              "SELECT k, COUNT(*), SUM(a.id + b.id) FROM"
+                  + " (SELECT id, id % 100 AS k FROM RANGE(0, 20000, 1, 4)) a JOIN"
+                  + " (SELECT id, id % 300 AS k FROM RANGE(0, 3000, 1, 4)) b USING (k) GROUP BY k")
+          .collectAsList()
+          .stream()
+          .map(Row::toString)
+          .sorted()
+          .toList();
     } finally {
       SparkConnectService.stop(Option.empty(), Option.empty());
     }
-  }
-
-  private static List<String> join(org.apache.spark.sql.connect.SparkSession client) {
-    return client
-        .sql(
-            "SELECT k, COUNT(*), SUM(a.id + b.id) FROM"
-                + " (SELECT id, id % 100 AS k FROM RANGE(0, 20000, 1, 4)) a JOIN"
-                + " (SELECT id, id % 300 AS k FROM RANGE(0, 3000, 1, 4)) b USING (k) GROUP BY k")
-        .collectAsList()
-        .stream()
-        .map(Row::toString)
-        .sorted()
-        .toList();
-  }
-
-  private static boolean isWeft(SparkSession session) {
-    return session.sparkContext().conf().get("spark.plugins", "").contains("WeftPlugin");
-  }
-
-  /** Saves rows as a feed, or without Weft as Parquet; returns how many the saved files have. */
-  private static long saved(
-      org.apache.spark.sql.connect.SparkSession client, Path folder, boolean weft) {
-    var rows = client.range(1000).write();
-    if (!weft) {
-      rows.parquet(folder.toString());
-      return client.read().parquet(folder.toString()).count();
-    }
-    rows.format("weft").option("ranks", 2).option("batchRows", 50).save(folder.toString());
-    return client.read().format("weft").load(folder.toString()).selectExpr("sum(rows)").first().getLong(0);
   }
 }

@@ -196,7 +196,13 @@ record FeedOptions(
     if (shuffleSeed.isPresent()) {
       feed = feed.shuffled(shuffleSeed.get());
     }
-    return by.isEmpty() ? feed : feed.by(existing("by", by, data).toArray(String[]::new));
+    List<String> keys = existing("by", by, data).stream().map(FeedOptions::quoted).toList();
+    return keys.isEmpty() ? feed : feed.by(keys.toArray(String[]::new));
+  }
+
+  /** Spark would read a name with a dot as a field of a struct. */
+  private static String quoted(String column) {
+    return "`" + column.replace("`", "``") + "`";
   }
 
   private Dataset<Row> withTensors(Dataset<Row> data) {
@@ -209,7 +215,7 @@ record FeedOptions(
       TensorShape tensor = tensors.get(name);
       columns.add(
           tensor == null
-              ? functions.col("`" + name.replace("`", "``") + "`")
+              ? functions.col(quoted(name))
               : WeftTensors.column(
                   name,
                   tensor.dtype(),

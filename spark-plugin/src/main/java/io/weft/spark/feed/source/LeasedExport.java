@@ -55,12 +55,14 @@ record LeasedExport(
   }
 
   /**
-   * Whether the folder still has this export's manifest. If it cannot be read, for example because
-   * the file system does not answer, the export is kept.
+   * Whether the folder still has this export's manifest. If the file system does not answer, the
+   * export is kept.
    */
   boolean isPublished() {
     try {
       return isOurs(folder.manifest());
+    } catch (ExportFolder.UnreadableManifestException e) {
+      return false;
     } catch (IOException | RuntimeException e) {
       LOG.debug("The manifest in {} cannot be read; its export is kept", folder, e);
       return true;
@@ -80,15 +82,11 @@ record LeasedExport(
       if (isOurs(folder.manifest())) {
         folder.remove();
       }
+    } catch (ExportFolder.UnreadableManifestException e) {
+      LOG.debug("Another program has replaced the manifest in {}", folder, e);
     } catch (IOException | RuntimeException e) {
       LOG.warn(
           "The manifest in {} names files that are freed; delete it: {}", folder, e.toString());
     }
-  }
-
-  /** Withdraws the manifest and frees the shards that are not locked. */
-  void end() {
-    withdraw();
-    export.close();
   }
 }

@@ -1,10 +1,11 @@
 package io.weft.spark.feed.source;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.weft.spark.feed.FeedExport;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -26,8 +27,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * one row per shard: see {@link ShardList}.
  *
  * <p>The export is freed when its folder or manifest is deleted or replaced, when its lease ends,
- * and when the application ends. Shards that another process has locked stay until their unlock.
- * Spark creates one for each use. Stateless.
+ * and when the application ends. Shards that another process has locked stay until their unlock,
+ * or until their executor ends in order. Spark creates one for each use. Stateless.
  */
 public final class WeftSource
     implements DataSourceRegister, CreatableRelationProvider, RelationProvider {
@@ -66,12 +67,13 @@ public final class WeftSource
     ExportFolder folder = folder(session, options);
     try {
       if (isToBeWritten(folder, mode)) {
-        write(session, data, options, folder);
+        write(session, data, options, folder, mode);
       }
-      return list(context, folder);
     } catch (IOException e) {
-      throw unusable(folder, e);
+      throw folder.unusable(e);
     }
+    // Not read yet: the lease may already be over.
+    return new ShardList(context, folder);
   }
 
   /** Lists the shards of an export. */
@@ -81,11 +83,10 @@ public final class WeftSource
     // A table's options are those that it was created with.
     Map<String, String> options = CollectionConverters.asJava(parameters);
     ExportFolder folder = folder(context.sparkSession(), FeedOptions.withDefaultRanks(options));
-    try {
-      return list(context, folder);
-    } catch (IOException e) {
-      throw unusable(folder, e);
-    }
+    ShardList list = new ShardList(context, folder);
+    // A wrong path is an error of the load, not only of a later action.
+    List<Row> unused = list.shards();
+    return list;
   }
 
   private static ExportFolder folder(SparkSession session, FeedOptions options) {
@@ -94,19 +95,6 @@ public final class WeftSource
 
   private static org.apache.hadoop.conf.Configuration hadoop(SparkSession session) {
     return ((org.apache.spark.sql.classic.SparkSession) session).sessionState().newHadoopConf();
-  }
-
-  private static BaseRelation list(SQLContext context, ExportFolder folder) throws IOException {
-    ObjectNode manifest =
-        folder
-            .manifest()
-            .orElseThrow(
-                () ->
-                    new IllegalArgumentException(
-                        ("%s has no export: its lease or its application has ended, it was"
-                                + " deleted, or none was saved there")
-                            .formatted(folder)));
-    return new ShardList(context, manifest);
   }
 
   /** Decides by the mode, before any row moves. */
@@ -123,8 +111,7 @@ public final class WeftSource
       }
       case ErrorIfExists -> {
         if (folder.exists()) {
-          throw new IllegalStateException(
-              "%s already exists: save with mode overwrite, or delete it".formatted(folder));
+          throw exists(folder);
         }
         return true;
       }
@@ -134,16 +121,24 @@ public final class WeftSource
     }
   }
 
+  private static IllegalStateException exists(ExportFolder folder) {
+    return new IllegalStateException(
+        "%s already exists: save with mode overwrite, or delete it".formatted(folder));
+  }
+
   private static void write(
-      SparkSession session, Dataset<Row> data, FeedOptions options, ExportFolder folder)
+      SparkSession session,
+      Dataset<Row> data,
+      FeedOptions options,
+      ExportFolder folder,
+      SaveMode mode)
       throws IOException {
     FeedExport export = options.feed(data).export();
     boolean kept = false;
     try {
       LeasedExport leased =
           LeasedExport.of(session.sparkContext(), export, folder, options.lease());
-      folder.publish(leased.manifest());
-      LiveExports.keep(leased);
+      LiveExports.publish(leased, mode == SaveMode.Overwrite);
       kept = true;
       LOG.info(
           "Exported {} rows for {} ranks to {}; lease: {}",
@@ -151,15 +146,15 @@ public final class WeftSource
           export.shards().size(),
           folder,
           options.lease().map(Duration::toString).orElse("until the application ends"));
+    } catch (FileAlreadyExistsException e) {
+      // Another save has ended since the mode was checked.
+      if (mode != SaveMode.Ignore) {
+        throw exists(folder);
+      }
     } finally {
       if (!kept) {
         export.close();
       }
     }
-  }
-
-  private static IllegalStateException unusable(ExportFolder folder, IOException cause) {
-    return new IllegalStateException(
-        "the export in %s cannot be read or written: %s".formatted(folder, cause), cause);
   }
 }
