@@ -115,7 +115,6 @@ public final class Messages {
    * @param incarnation of the dead executor
    * @param outputs the map ids of the outputs that the sender has now, by shuffle
    */
-  @SuppressWarnings("ArrayRecordComponent") // Never compared.
   public record Adopt(
       String adopter,
       String host,
