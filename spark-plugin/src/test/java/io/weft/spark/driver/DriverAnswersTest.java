@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLossListener;
@@ -48,7 +49,7 @@ class DriverAnswersTest {
           state,
           new StageRendezvous(),
           new TransferRendezvous(cliques, losses),
-          new OutputAdoptions(state, shuffle -> false),
+          new OutputAdoptions(state, new ShuffleStages(shuffle -> false, shuffle -> false)),
           pressed::add);
 
   @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.config.Activation;
+import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.RendezvousService;
@@ -26,7 +27,7 @@ class StatusHtmlTest {
             state,
             new StageRendezvous(),
             new TransferRendezvous(new RendezvousService<>(losses), losses),
-            new OutputAdoptions(state, shuffle -> false),
+            new OutputAdoptions(state, new ShuffleStages(shuffle -> false, shuffle -> false)),
             unused -> {});
     PeerAddress address =
         new PeerAddress(id, "00c0ffee", "host", 1, "/folder", "token", kernel, "1", gpu);

@@ -11,6 +11,8 @@ import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
+import java.time.Duration;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -33,6 +35,7 @@ class OneJarTest {
         new Submission(WORKSPACE, home, InteractiveApplication.class)
             .master("local-cluster[2,1,1024]")
             .plugin()
+            .set("spark.weft.adopt.enabled", "true")
             .jar(BuildTree.weftJar());
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("version")).startsWith(distribution);
@@ -55,7 +58,9 @@ class OneJarTest {
     assertThat(talk.order("shuffle 30000")).isEqualTo("30000");
     ProcessHandle driver = ProcessHandle.of(talk.process().pid()).orElseThrow();
     ExecutorProcess.await(driver, 2).get(0).kill();
-    assertThat(talk.sum("outputsAdoptedInPlace")).isPositive();
+    Awaitility.await("adopted outputs")
+        .atMost(Duration.ofMinutes(1))
+        .until(() -> talk.sum("outputsAdoptedInPlace") > 0);
     assertThat(talk.order("again")).isEqualTo("30000");
   }
 }
