@@ -55,7 +55,9 @@ class OneJarTest {
     assertThat(talk.order("shuffle 30000")).isEqualTo("30000");
     ProcessHandle driver = ProcessHandle.of(talk.process().pid()).orElseThrow();
     ExecutorProcess.await(driver, 2).get(0).kill();
-    assertThat(talk.sum("outputsAdoptedInPlace")).isPositive();
+    // Spark starts a replacement after the driver has noticed the death.
+    ExecutorProcess.await(driver, 2);
     assertThat(talk.order("again")).isEqualTo("30000");
+    assertThat(talk.sum("outputsAdoptedInPlace")).isPositive();
   }
 }
