@@ -6,7 +6,6 @@ import io.weft.tests.application.InteractiveApplication;
 import io.weft.tests.support.Answers;
 import io.weft.tests.support.BuildTree;
 import io.weft.tests.support.Conversation;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
@@ -44,20 +43,8 @@ class OneJarTest {
             .as("map outputs by " + route)
             .isGreaterThan(before);
       }
-      adoptsTheOutputsOfAKilledExecutor(talk);
       talk.quit();
     }
     WORKSPACE.awaitNoFiles();
-  }
-
-  /** The driver changes statuses of Spark's tracker, which differs between versions. */
-  private static void adoptsTheOutputsOfAKilledExecutor(Conversation talk) {
-    assertThat(talk.order("shuffle 30000")).isEqualTo("30000");
-    ProcessHandle driver = ProcessHandle.of(talk.process().pid()).orElseThrow();
-    ExecutorProcess.await(driver, 2).get(0).kill();
-    // Spark starts a replacement after the driver has noticed the death.
-    ExecutorProcess.await(driver, 2);
-    assertThat(talk.order("again")).isEqualTo("30000");
-    assertThat(talk.sum("outputsAdoptedInPlace")).isPositive();
   }
 }
