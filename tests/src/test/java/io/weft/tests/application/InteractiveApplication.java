@@ -11,9 +11,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.api.java.JavaRDD;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
@@ -27,8 +24,6 @@ import org.apache.spark.sql.SparkSession;
  *   <li>{@code compact}: the same for all of {@link Queries#compact}
  *   <li>{@code set KEY VALUE}: changes the session
  *   <li>{@code sql TEXT}: runs a statement and reports the number of its rows
- *   <li>{@code shuffle ROWS}: shuffles that many rows and reports their number
- *   <li>{@code again}: reads the rows of the last shuffle again and reports their number
  *   <li>{@code plan TEXT}: reports a query's plan on one line
  *   <li>{@code version}, {@code manager}: reports Spark's version, the class of the shuffle manager
  *   <li>{@code statistics}: reports the counters of every executor
@@ -39,7 +34,6 @@ import org.apache.spark.sql.SparkSession;
 public final class InteractiveApplication {
   private final SparkSession session;
   private final Path results;
-  private JavaRDD<Row> shuffled;
 
   private InteractiveApplication(SparkSession session, Path results) {
     this.session = session;
@@ -91,8 +85,6 @@ public final class InteractiveApplication {
       case "compact" -> compact();
       case "set" -> set(object.split(" ", 2));
       case "sql" -> Long.toString(session.sql(object).collectAsList().size());
-      case "shuffle" -> shuffle(Long.parseLong(object));
-      case "again" -> Long.toString(shuffled.count());
       case "plan" ->
           session.sql(object).queryExecution().executedPlan().toString().replace('\n', ' ');
       case "version" -> session.version();
@@ -100,13 +92,6 @@ public final class InteractiveApplication {
       case "statistics" -> ExecutorProbe.statistics(session.sparkContext()).toString();
       default -> throw new IllegalArgumentException("no such order");
     };
-  }
-
-  private String shuffle(long rows) {
-    Queries.configure(session, false);
-    Dataset<Row> numbers = session.range(0, rows, 1, 8).toDF("id");
-    shuffled = numbers.repartition(5, numbers.col("id")).javaRDD();
-    return Long.toString(shuffled.count());
   }
 
   private String compact() throws IOException {

@@ -6,13 +6,10 @@ import io.weft.tests.application.InteractiveApplication;
 import io.weft.tests.support.Answers;
 import io.weft.tests.support.BuildTree;
 import io.weft.tests.support.Conversation;
-import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
-import java.time.Duration;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -35,7 +32,6 @@ class OneJarTest {
         new Submission(WORKSPACE, home, InteractiveApplication.class)
             .master("local-cluster[2,1,1024]")
             .plugin()
-            .set("spark.weft.adopt.enabled", "true")
             .jar(BuildTree.weftJar());
     try (Conversation talk = Conversation.open(WORKSPACE, submission)) {
       assertThat(talk.order("version")).startsWith(distribution);
@@ -47,20 +43,8 @@ class OneJarTest {
             .as("map outputs by " + route)
             .isGreaterThan(before);
       }
-      adoptsTheOutputsOfAKilledExecutor(talk);
       talk.quit();
     }
     WORKSPACE.awaitNoFiles();
-  }
-
-  /** The driver changes statuses of Spark's tracker, which differs between versions. */
-  private static void adoptsTheOutputsOfAKilledExecutor(Conversation talk) {
-    assertThat(talk.order("shuffle 30000")).isEqualTo("30000");
-    ProcessHandle driver = ProcessHandle.of(talk.process().pid()).orElseThrow();
-    ExecutorProcess.await(driver, 2).get(0).kill();
-    Awaitility.await("adopted outputs")
-        .atMost(Duration.ofMinutes(1))
-        .until(() -> talk.sum("outputsAdoptedInPlace") > 0);
-    assertThat(talk.order("again")).isEqualTo("30000");
   }
 }
