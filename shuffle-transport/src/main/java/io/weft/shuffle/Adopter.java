@@ -145,7 +145,7 @@ final class Adopter implements AutoCloseable {
       if (removed || executor.isShutdown()) {
         return;
       }
-      if (!isAlive(sibling)) {
+      if (adoptIfDead(sibling)) {
         continue;
       }
       if (first && lists) {
@@ -158,15 +158,15 @@ final class Adopter implements AutoCloseable {
     }
   }
 
-  /** Returns whether an executor may be alive. Adopts and settles its folder if it is not. */
-  private boolean isAlive(Path sibling) {
+  /** Adopts and settles the folder of an executor. Returns false if it may be alive. */
+  private boolean adoptIfDead(Path sibling) {
     try {
       if (DeadFolder.isSettled(sibling)) {
-        return false;
+        return true;
       }
       Optional<DeadFolder> dead = DeadFolder.seize(sibling);
       if (dead.isEmpty()) {
-        return true;
+        return false;
       }
       try (DeadFolder seized = dead.get()) {
         adoptAndSettle(seized);
@@ -183,10 +183,11 @@ final class Adopter implements AutoCloseable {
       Thread.currentThread().interrupt();
     } catch (IOException | RuntimeException e) {
       if (failed.add(sibling)) {
-        LOG.warn("The folder {} cannot be adopted or settled; the next polls try again", sibling, e);
+        LOG.warn(
+            "The folder {} cannot be adopted or settled; the next polls try again", sibling, e);
       }
     }
-    return false;
+    return true;
   }
 
   /** Tries once to adopt a folder. Settles it also after a failure. */
@@ -271,8 +272,7 @@ final class Adopter implements AutoCloseable {
     unneeded.forEach(catalog::removeMapOutput);
   }
 
-  private void report(
-      DeadFolder dead, int left, Adopted adopted, Set<BlockKey> here, long nanos) {
+  private void report(DeadFolder dead, int left, Adopted adopted, Set<BlockKey> here, long nanos) {
     long bytes = here.stream().mapToLong(key -> adopted.fresh().getOrDefault(key, 0L)).sum();
     counters.add(OUTPUTS_ADOPTED_IN_PLACE, here.size());
     counters.add(BYTES_ADOPTED_IN_PLACE, bytes);

@@ -447,8 +447,7 @@ class AdoptionTest {
   @ValueSource(booleans = {true, false})
   void adoptedMemoryCountsInTheBudgetIfItShall(boolean inBudget) throws Exception {
     startOther(Blocks.IN_MEMORY);
-    long budget =
-        segments(Path.of(other.address().folder())).size() * TestCluster.SEGMENT_BYTES;
+    long budget = segments(Path.of(other.address().folder())).size() * TestCluster.SEGMENT_BYTES;
     ExecutorExchange heir =
         cluster.adopting(Verify.NONE, inBudget).memory(budget, 256 << 20).open("heir");
     other.kill();

@@ -1,8 +1,8 @@
 package io.weft.spark.driver;
 
+import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.StatusLock;
-import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Adoption;
 import io.weft.spark.runtime.Messages.Adoption.State;
@@ -87,8 +87,7 @@ public final class OutputAdoptions implements AutoCloseable {
     if (!state.isRunning(asked.adopter())) {
       return Adoption.of(State.ADOPTER_REMOVED);
     }
-    Question question =
-        questions.compute(asked.adopter(), (executor, last) -> later(last, asked));
+    Question question = questions.compute(asked.adopter(), (executor, last) -> later(last, asked));
     return answer(question, asked.number());
   }
 

@@ -57,7 +57,10 @@ public final class WeftShuffleManager extends SortShuffleManager {
   /** Whether executors adopt the outputs of dead ones. */
   private final boolean adopts;
 
-  /** Shuffles that Weft carries, on the driver, if executors adopt. They must not keep Spark from forgetting them. */
+  /**
+   * Shuffles that Weft carries, on the driver, if executors adopt. They must not keep Spark from
+   * forgetting them.
+   */
   private final Map<Integer, WeakReference<ShuffleDependency<?, ?, ?>>> carried =
       new ConcurrentHashMap<>();
 

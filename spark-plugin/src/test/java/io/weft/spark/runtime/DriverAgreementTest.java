@@ -65,7 +65,9 @@ class DriverAgreementTest {
                   return question instanceof Adopt ? DONE : Adoption.of(State.UNKNOWN);
                 }))
         .hasSize(1);
-    assertThat(asked.get(asked.size() - 1)).as("the driver did not have it").isInstanceOf(Adopt.class);
+    assertThat(asked.get(asked.size() - 1))
+        .as("the driver did not have it")
+        .isInstanceOf(Adopt.class);
   }
 
   /** The driver has worked on the question, but its answer never arrives. */
@@ -105,9 +107,7 @@ class DriverAgreementTest {
         .isInstanceOf(IOException.class)
         .hasMessage("no");
     assertThatThrownBy(
-            () ->
-                agree(
-                    Duration.ofMinutes(1), question -> Adoption.of(State.ADOPTER_REMOVED)))
+            () -> agree(Duration.ofMinutes(1), question -> Adoption.of(State.ADOPTER_REMOVED)))
         .isInstanceOf(AdopterRemovedException.class);
   }
 }

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * Executors are killed at random moments of random jobs, {@code -Dweft.adoption.rounds} times. The
- * rows stay right, and between two jobs no map task runs again. {@code
- * -Dweft.adoption.seed} repeats a run.
+ * rows stay right, and between two jobs no map task runs again. {@code -Dweft.adoption.seed}
+ * repeats a run.
  */
 class AdoptionRoundsTest {
   private static final int ROUNDS = Integer.getInteger("weft.adoption.rounds", 5);
