@@ -1,6 +1,7 @@
 package io.weft.memory;
 
 import io.weft.memory.SharedArena.Range;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -231,12 +232,13 @@ final class ExtentLedger {
   }
 
   /**
-   * Adds a segment of another arena with its extents, in their order. Returns null when the arena
-   * refuses allocations by now; the caller then deletes the segment.
+   * Adds a segment of another arena with its extents, in their order. After an exception the caller
+   * deletes the segment.
    */
-  synchronized List<Extent> adopt(Segment segment, List<Range> ranges) {
-    if (refusing) {
-      return null;
+  synchronized List<Extent> adopt(Segment segment, List<Range> ranges) throws IOException {
+    requireOpen();
+    if (!segment.tier.mayAdopt(segment.bytes)) {
+      throw new IOException("the adopted segments would exceed a whole budget of this executor");
     }
     segments.put(segment.id, segment);
     segment.tier.adopted(segment);

@@ -86,9 +86,13 @@ final class LinkedSegmentFiles implements SegmentFiles {
   @Override
   public MappedSegment adopt(Path name, Path source) throws IOException {
     Path target = Files.readSymbolicLink(source);
-    IOException failure = new IOException("there is no folder for disk segments");
+    IOException failure =
+        new IOException("there is no folder for disk segments on the file system of " + target);
     for (SegmentFolder folder : folders) {
       try {
+        if (!sameFileSystem(target, folder.path())) {
+          continue;
+        }
         return adoptIn(folder, name, target);
       } catch (IOException e) {
         e.addSuppressed(failure);
@@ -114,6 +118,11 @@ final class LinkedSegmentFiles implements SegmentFiles {
         Files.deleteIfExists(name);
       }
     }
+  }
+
+  /** Whether a file can have a second name in a folder. A bind mount may still forbid it. */
+  private static boolean sameFileSystem(Path file, Path folder) throws IOException {
+    return Files.getAttribute(file, "unix:dev").equals(Files.getAttribute(folder, "unix:dev"));
   }
 
   private void makeFolder(Path parent) throws IOException {

@@ -17,6 +17,9 @@ final class Segment {
   /** Whether it does not count in its tier's budget. */
   boolean exempt;
 
+  /** Whether another arena had it. */
+  boolean adopted;
+
   /** The length of the file; a trimmed segment of one extent is shorter than its mapping. */
   long bytes;
 

@@ -159,9 +159,6 @@ final class SegmentSupply {
         discard(segment);
       }
     }
-    if (extents == null) {
-      throw new IllegalStateException("the arena was closed while it adopted " + source);
-    }
     return extents;
   }
 

@@ -223,7 +223,8 @@ public final class SharedArena implements AutoCloseable {
    * @param exempt whether the segment does not count in this arena's budget; otherwise it counts,
    *     and may exceed it
    * @return the extents in the order of their ranges, for the caller to free
-   * @throws IOException if the segment cannot be linked or mapped, or is too short; nothing is left
+   * @throws IOException if the segment cannot be linked or mapped, is too short, or the adopted
+   *     segments would exceed the budget on their own; nothing is left
    * @throws IllegalStateException when this arena is closed
    */
   public List<Extent> adopt(Path source, List<Range> ranges, boolean exempt) throws IOException {

@@ -22,6 +22,9 @@ final class Tier {
   /** The part of {@link #reservedBytes} that does not count in the budget. */
   long exemptBytes;
 
+  /** The part of {@link #reservedBytes} that other arenas had. */
+  long adoptedBytes;
+
   private final String budgetReached;
 
   private final AtomicBoolean failed = new AtomicBoolean();
@@ -75,8 +78,15 @@ final class Tier {
     segments++;
   }
 
-  /** Counts a segment of another arena, which may exceed the budget. */
+  /** Whether a segment of another arena can be added: at most a whole budget of such segments. */
+  boolean mayAdopt(long bytes) {
+    return adoptedBytes + bytes <= budgetBytes;
+  }
+
+  /** Counts a segment of another arena. With the tier's own segments it may exceed the budget. */
   void adopted(Segment segment) {
+    segment.adopted = true;
+    adoptedBytes += segment.bytes;
     reservedBytes += segment.bytes;
     exemptBytes += segment.exempt ? segment.bytes : 0;
     segments++;
@@ -85,6 +95,7 @@ final class Tier {
   void removed(Segment segment) {
     reservedBytes -= segment.bytes;
     exemptBytes -= segment.exempt ? segment.bytes : 0;
+    adoptedBytes -= segment.adopted ? segment.bytes : 0;
     segments--;
   }
 

@@ -4,6 +4,8 @@ import static io.weft.shuffle.peer.ExchangeCounter.BYTES_ADOPTED_IN_PLACE;
 import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED_IN_PLACE;
 
 import io.weft.memory.Bytes;
+import io.weft.shuffle.AdoptionAgreement.AdopterRemovedException;
+import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.store.BlockCatalog;
 import io.weft.shuffle.store.BlockKey;
@@ -14,12 +16,14 @@ import io.weft.shuffle.store.FolderAdoption.Adopted;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,7 +33,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The executors of a host watch each other in a ring, in the order of their folders' names. Each
  * one polls the lock of the next living one and adopts the folders of dead ones before it. So a
- * death is noticed fast, and polling costs the same for any number of executors.
+ * death is noticed fast at little cost. A watcher may be stopped, busy or dying itself, so once a
+ * second each executor tries the locks of all others.
  *
  * <p>Owns the thread "weft-adoption", which ends at close.
  */
@@ -39,7 +44,11 @@ final class Adopter implements AutoCloseable {
   /** Spark runs map tasks again 200 ms after a fetch failure. Adoption should be done by then. */
   private static final long PERIOD_MILLIS = 25;
 
+  /** While the watched executor has no outputs. */
+  private static final long IDLE_PERIOD_MILLIS = 250;
+
   private static final long LISTING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+  private static final long ROUND_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final long CLOSE_TIMEOUT_SECONDS = 20;
 
   /** Why outputs were left out, in a log line. */
@@ -59,10 +68,20 @@ final class Adopter implements AutoCloseable {
   /** Folders of dead executors that this one has tried to adopt. */
   private final Set<Path> handled = new HashSet<>();
 
+  /** Folders whose failure was logged. */
+  private final Set<Path> failed = new HashSet<>();
+
   /** Whether the last poll failed, so that only the first failure is logged. */
   private boolean failing;
 
+  /** Whether the driver has removed this executor. */
+  private boolean removed;
+
+  /** Whether the next executor of the ring has map outputs, as far as the last listing knows. */
+  private boolean outputsWatched;
+
   private long listed = System.nanoTime() - LISTING_NANOS;
+  private long lastRound = System.nanoTime() - ROUND_NANOS;
 
   /** Starts the thread. */
   Adopter(
@@ -76,9 +95,8 @@ final class Adopter implements AutoCloseable {
     this.adoption = adoption;
     this.driver = driver;
     this.counters = counters;
-    ScheduledFuture<?> unused =
-        executor.scheduleWithFixedDelay(
-            this::poll, PERIOD_MILLIS, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+    executor.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+    schedule(PERIOD_MILLIS);
   }
 
   private static Thread thread(Runnable work) {
@@ -87,82 +105,165 @@ final class Adopter implements AutoCloseable {
     return thread;
   }
 
-  /** Catches every exception, because the pool would run no more work that throws. */
+  private void schedule(long millis) {
+    ScheduledFuture<?> unused = executor.schedule(this::poll, millis, TimeUnit.MILLISECONDS);
+  }
+
+  /** Catches every exception, because no poll would follow one that throws. */
   private void poll() {
     try {
-      if (System.nanoTime() - listed >= LISTING_NANOS) {
-        siblings = folder.siblings();
-        handled.retainAll(siblings);
-        listed = System.nanoTime();
-      }
       watch();
       failing = false;
-    } catch (IOException | RuntimeException | Error e) {
+    } catch (RuntimeException | Error e) {
       if (!failing) {
         LOG.warn("Watching the executors on this host failed; the next poll tries again", e);
       }
       failing = true;
     }
+    if (!removed) {
+      schedule(outputsWatched ? PERIOD_MILLIS : IDLE_PERIOD_MILLIS);
+    }
   }
 
-  /** Adopts dead executors up to the next living one. */
-  private void watch() throws IOException {
+  /** Adopts dead executors up to the next living one, and in each round all dead ones. */
+  private void watch() {
+    long now = System.nanoTime();
+    boolean lists = now - listed >= LISTING_NANOS;
+    boolean round = now - lastRound >= ROUND_NANOS;
+    if (lists) {
+      siblings = folder.siblings();
+      handled.retainAll(siblings);
+      failed.retainAll(siblings);
+      outputsWatched = false;
+      listed = now;
+    }
+    if (round) {
+      lastRound = now;
+    }
+    boolean first = true;
     for (Path sibling : siblings) {
-      try {
-        if (handled.contains(sibling) || DeadFolder.isSettled(sibling)) {
-          continue;
-        }
-        Optional<DeadFolder> dead = DeadFolder.seize(sibling);
-        if (dead.isEmpty()) {
-          return;
-        }
-        handled.add(sibling);
-        try (DeadFolder seized = dead.get()) {
-          adopt(seized);
-        }
-        DeadFolder.remove(sibling);
-      } catch (NoSuchFileException e) {
-        LOG.debug("{} was removed", sibling);
+      if (removed || executor.isShutdown()) {
+        return;
+      }
+      if (adoptIfDead(sibling)) {
+        continue;
+      }
+      if (first && lists) {
+        outputsWatched = DeadFolder.hasOutputs(sibling);
+      }
+      first = false;
+      if (!round) {
+        return;
       }
     }
   }
 
-  /** Adopts a folder and settles it, also after a failure. */
-  private void adopt(DeadFolder dead) throws IOException {
-    boolean ending = false;
+  /** Adopts and settles the folder of an executor. Returns false if it may be alive. */
+  private boolean adoptIfDead(Path sibling) {
     try {
-      takeOver(dead);
+      if (DeadFolder.isSettled(sibling)) {
+        return true;
+      }
+      Optional<DeadFolder> dead = DeadFolder.seize(sibling);
+      if (dead.isEmpty()) {
+        return false;
+      }
+      try (DeadFolder seized = dead.get()) {
+        adoptAndSettle(seized);
+      }
+      DeadFolder.remove(sibling);
+    } catch (NoSuchFileException e) {
+      LOG.debug("{} was removed", sibling);
+    } catch (AdopterRemovedException e) {
+      // Another executor may adopt the folder.
+      removed = true;
+      LOG.warn("This executor adopts no map outputs any more: {}", e.getMessage());
     } catch (InterruptedException e) {
       // This executor ends. Another one may adopt the folder.
-      ending = true;
       Thread.currentThread().interrupt();
-    } catch (RuntimeException e) {
-      LOG.warn("The map outputs of executor {}, which died, are lost", dead.executorId(), e);
-    } finally {
-      if (!ending) {
-        dead.settle();
+    } catch (IOException | RuntimeException e) {
+      if (failed.add(sibling)) {
+        LOG.warn(
+            "The folder {} cannot be adopted or settled; the next polls try again", sibling, e);
       }
+    }
+    return true;
+  }
+
+  /** Tries once to adopt a folder. Settles it also after a failure. */
+  private void adoptAndSettle(DeadFolder dead) throws IOException, InterruptedException {
+    if (handled.add(dead.path())) {
+      try {
+        adopt(dead);
+      } catch (AdopterRemovedException e) {
+        throw e;
+      } catch (IOException | RuntimeException e) {
+        LOG.warn(
+            "The map outputs of executor {}, which died, are not adopted, so Spark computes them"
+                + " again where they are needed",
+            dead.executorId(),
+            e);
+      }
+    }
+    dead.settle();
+  }
+
+  private void adopt(DeadFolder dead) throws IOException, InterruptedException {
+    long start = System.nanoTime();
+    if (!dead.isIntact()) {
+      throw new IOException("another program has deleted files of " + dead.path());
+    }
+    Collection<BlockKey> left = dead.outputs();
+    if (left.isEmpty()) {
+      return;
+    }
+    Set<BlockKey> needed = ask(Step.SELECT, dead, left);
+    Adopted adopted = new Adopted();
+    try {
+      adoption.adopt(dead, needed, adopted);
+    } catch (RuntimeException | Error e) {
+      drop(adopted, Set.of());
+      throw e;
+    }
+    Optional<Set<BlockKey>> here =
+        adopted.all().isEmpty() ? Optional.of(Set.of()) : commit(dead, adopted.all());
+    if (here.isPresent()) {
+      drop(adopted, here.get());
+      report(dead, left.size(), adopted, here.get(), System.nanoTime() - start);
     }
   }
 
-  private void takeOver(DeadFolder dead) throws InterruptedException {
-    long start = System.nanoTime();
-    Adopted adopted = adoption.adopt(dead);
-    Set<BlockKey> needed = Set.of();
+  /**
+   * Sends readers here. Returns the outputs that they find here; empty if the driver does not tell.
+   * Then all outputs stay, because a reader that is sent here and finds none would make Spark
+   * forget all outputs of this executor.
+   */
+  private Optional<Set<BlockKey>> commit(DeadFolder dead, Collection<BlockKey> outputs)
+      throws InterruptedException {
     try {
-      if (!adopted.all().isEmpty()) {
-        needed = driver.agree(dead.executorId(), dead.incarnation(), adopted.all());
-      }
-      report(dead, adopted, needed, System.nanoTime() - start);
+      return Optional.of(ask(Step.MOVE, dead, outputs));
     } catch (IOException | RuntimeException e) {
       LOG.warn(
-          "The {} map outputs of executor {}, which died, are not adopted, so Spark computes them"
-              + " again where they are needed: {}",
-          adopted.all().size(),
+          "The driver did not confirm the adoption of executor {}: {}",
           dead.executorId(),
           e.toString());
     }
-    drop(adopted, needed);
+    try {
+      return Optional.of(ask(Step.KEEP, dead, outputs));
+    } catch (IOException | RuntimeException e) {
+      LOG.warn(
+          "{} map outputs of executor {}, which died, stay here until their shuffles end, because"
+              + " the driver may have sent readers here",
+          outputs.size(),
+          dead.executorId(),
+          e);
+      return Optional.empty();
+    }
+  }
+
+  private Set<BlockKey> ask(Step step, DeadFolder dead, Collection<BlockKey> outputs)
+      throws IOException, InterruptedException {
+    return driver.agree(step, dead.executorId(), dead.incarnation(), outputs);
   }
 
   private void drop(Adopted adopted, Set<BlockKey> needed) {
@@ -171,14 +272,14 @@ final class Adopter implements AutoCloseable {
     unneeded.forEach(catalog::removeMapOutput);
   }
 
-  private void report(DeadFolder dead, Adopted adopted, Set<BlockKey> needed, long nanos) {
-    long bytes = needed.stream().mapToLong(key -> adopted.fresh().getOrDefault(key, 0L)).sum();
-    counters.add(OUTPUTS_ADOPTED_IN_PLACE, needed.size());
+  private void report(DeadFolder dead, int left, Adopted adopted, Set<BlockKey> here, long nanos) {
+    long bytes = here.stream().mapToLong(key -> adopted.fresh().getOrDefault(key, 0L)).sum();
+    counters.add(OUTPUTS_ADOPTED_IN_PLACE, here.size());
     counters.add(BYTES_ADOPTED_IN_PLACE, bytes);
     LOG.info(
         "Adopted {} of {} map outputs of executor {}, which died, with {} of memory in {} ms",
-        needed.size(),
-        adopted.all().size() + adopted.refusals().size(),
+        here.size(),
+        left,
         dead.executorId(),
         Bytes.text(bytes),
         TimeUnit.NANOSECONDS.toMillis(nanos));

@@ -2,6 +2,7 @@ package io.weft.spark;
 
 import io.weft.shuffle.store.AnnouncedFolders;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftSettings;
@@ -15,6 +16,8 @@ import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import io.weft.spark.driver.EndedOutputsListener;
 import io.weft.spark.driver.FailedStartMonitor;
 import io.weft.spark.driver.OutputAdoptions;
+import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
+import io.weft.spark.driver.RunningMapStages;
 import io.weft.spark.driver.SettingsWarnings;
 import io.weft.spark.driver.ShuffleFailureListener;
 import io.weft.spark.rapids.RapidsRole;
@@ -70,7 +73,10 @@ final class WeftDriver implements DriverPlugin {
     Activation activation =
         RapidsRole.isAskedFor(conf) ? RapidsRole.decide(conf) : Activation.decide(conf);
     state = new DriverState(activation, conf);
-    adoptions = new OutputAdoptions(state, DriverState::isRestorable);
+    RunningMapStages mapStages = new RunningMapStages();
+    adoptions =
+        new OutputAdoptions(
+            state, new ShuffleStages(DriverState::isRestorable, mapStages::isRunning));
     answers =
         new DriverAnswers(
             state,
@@ -87,6 +93,9 @@ final class WeftDriver implements DriverPlugin {
       context.addSparkListener(new ShuffleFailureListener(state::shuffleFailed));
       if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
         context.addSparkListener(new EndedOutputsListener());
+      }
+      if (AdoptionSettings.isOn(conf)) {
+        context.addSparkListener(mapStages);
       }
       context.addSparkListener(new StageListener(stages));
       context.addSparkListener(new ExecutorLossListener(losses, cliques));

@@ -2,6 +2,8 @@ package io.weft.shuffle.store;
 
 import io.weft.shuffle.store.PrivateFolders.FolderNames;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -39,12 +41,32 @@ public final class DeadFolder implements AutoCloseable {
       return Optional.empty();
     }
     DeadFolder dead = new DeadFolder(folder, seized.get());
-    // An executor that lost its token creates its folder again, and has no lock meanwhile.
-    if (!isSettled(folder) && Files.exists(folder.resolve(FolderNames.TOKEN))) {
+    if (!isSettled(folder)) {
       return Optional.of(dead);
     }
     dead.close();
     return Optional.empty();
+  }
+
+  /**
+   * Whether the folder has its token. Without it, another program has deleted files. A living
+   * executor then creates its folder again, and has no lock meanwhile.
+   */
+  public boolean isIntact() {
+    return Files.exists(path.resolve(FolderNames.TOKEN));
+  }
+
+  /** Whether an executor, which may be alive, has published any map output. */
+  public static boolean hasOutputs(Path folder) {
+    return IndexFiles.places(folder).stream().anyMatch(DeadFolder::hasIndex);
+  }
+
+  private static boolean hasIndex(Path place) {
+    try (DirectoryStream<Path> indexes = Files.newDirectoryStream(place, "output-*")) {
+      return indexes.iterator().hasNext();
+    } catch (IOException | DirectoryIteratorException e) {
+      return false; // It was removed meanwhile, or is not there.
+    }
   }
 
   /** Whether no executor adopts the folder any more. Its application's executors then remove it. */

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,6 +54,11 @@ public final class FolderAdoption {
    * @param refusals why others were left out; one sentence each
    */
   public record Adopted(Map<BlockKey, Long> fresh, List<BlockKey> known, List<String> refusals) {
+    /** Nothing yet. */
+    public Adopted() {
+      this(new HashMap<>(), new ArrayList<>(), new ArrayList<>());
+    }
+
     /** All outputs that this executor has. */
     public List<BlockKey> all() {
       List<BlockKey> all = new ArrayList<>(fresh.keySet());
@@ -83,30 +89,34 @@ public final class FolderAdoption {
     this.options = options;
   }
 
-  /** Adopts all outputs that can be. The folder stays as it is. */
-  public Adopted adopt(DeadFolder dead) {
-    Adopted adopted = new Adopted(new HashMap<>(), new ArrayList<>(), new ArrayList<>());
-    List<Candidate> candidates = read(dead, adopted);
+  /**
+   * Adopts outputs as far as possible. The folder stays as it is.
+   *
+   * @param needed the outputs to adopt
+   * @param adopted receives each output when it is published, so that the caller knows of it even
+   *     after an exception
+   */
+  public void adopt(DeadFolder dead, Collection<BlockKey> needed, Adopted adopted) {
+    List<Candidate> candidates = read(dead, needed, adopted);
     try {
       segments(candidates).forEach((segment, chunks) -> map(dead.path(), segment, chunks));
       candidates.forEach(candidate -> publish(candidate, adopted));
     } finally {
       candidates.forEach(this::free);
     }
-    return adopted;
   }
 
-  private List<Candidate> read(DeadFolder dead, Adopted adopted) {
+  private List<Candidate> read(DeadFolder dead, Collection<BlockKey> needed, Adopted adopted) {
     List<Candidate> candidates = new ArrayList<>();
-    for (BlockKey key : dead.outputs()) {
+    for (BlockKey key : needed) {
       try {
         if (catalog.contains(key)) {
           adopted.known().add(key);
         } else {
           candidates.add(new Candidate(IndexFiles.read(dead.path(), key)));
         }
-      } catch (IOException e) {
-        adopted.refusals().add(key + ": " + e.getMessage());
+      } catch (IOException | RuntimeException e) {
+        adopted.refusals().add(key + ": " + e);
       }
     }
     return candidates;
@@ -140,7 +150,7 @@ public final class FolderAdoption {
       for (int i = 0; i < extents.size(); i++) {
         chunks.get(i).of.extents[chunks.get(i).number] = extents.get(i);
       }
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       chunks.forEach(chunk -> chunk.of.refusal = "segment " + segment + ": " + e);
     }
   }
@@ -166,8 +176,8 @@ public final class FolderAdoption {
         return;
       }
       adopted.refusals().add(index.key() + ": its shuffle was removed");
-    } catch (IOException e) {
-      adopted.refusals().add(index.key() + ": " + e.getMessage());
+    } catch (IOException | RuntimeException e) {
+      adopted.refusals().add(index.key() + ": " + e);
     }
   }
 

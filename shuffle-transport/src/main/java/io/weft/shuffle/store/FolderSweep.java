@@ -192,7 +192,8 @@ final class FolderSweep {
     private ExecutorFiles() {}
 
     /**
-     * Removes a folder. The file {@code alive} goes last, so that the next sweep can finish an
+     * Removes a folder. The file {@code adoptable} goes first, because an incomplete folder cannot
+     * be adopted. The file {@code alive} goes last, so that the next sweep can finish an
      * interrupted removal.
      */
     static void remove(Path folder) throws IOException {
@@ -241,6 +242,7 @@ final class FolderSweep {
     }
 
     private static void removeOnce(Path folder) throws IOException {
+      Files.deleteIfExists(folder.resolve(FolderNames.ADOPTABLE));
       for (Path entry : FolderSweep.entries(folder)) {
         if (Files.isSymbolicLink(entry)) {
           removeTarget(entry);

@@ -19,11 +19,11 @@ public final class AdoptionSettings {
       new Setting<>(
           WeftSettings.PREFIX + "adopt.enabled",
           SettingTypes.bool(),
-          true,
+          false,
           APPLICATION,
           "Whether an executor adopts the map outputs of another executor of its application that"
-              + " is killed on its host, so that Spark does not compute them again. Blocks in GPU"
-              + " memory cannot be adopted.");
+              + " is killed on its host, so that Spark need not compute them again. New. Blocks in"
+              + " GPU memory cannot be adopted.");
 
   /** How long an adoption may take. */
   public static final Setting<Duration> TIMEOUT =
@@ -32,8 +32,8 @@ public final class AdoptionSettings {
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofHours(1)),
           Duration.ofSeconds(30),
           APPLICATION,
-          "How long an executor that adopts map outputs waits for the driver's agreement. After"
-              + " that, Spark computes the outputs again. A number without a unit is seconds.");
+          "How long an executor that adopts map outputs waits for each of the driver's answers."
+              + " A number without a unit is seconds.");
 
   /** Which chunks are verified. */
   public static final Setting<Verify> VERIFY =
@@ -55,8 +55,8 @@ public final class AdoptionSettings {
           true,
           APPLICATION,
           "Whether adopted segments count in spark.weft.memory.size and spark.weft.spill.size of"
-              + " the executor that adopts them. They may exceed these. When false, the executor"
-              + " may use its whole budget beside them.");
+              + " the executor that adopts them: then it spills earlier. When false, it may use its"
+              + " whole budget beside them. In both cases it adopts at most these sizes.");
 
   private AdoptionSettings() {}
 

@@ -8,6 +8,7 @@ import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Announce;
+import io.weft.spark.runtime.Messages.AskAdoption;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
@@ -93,6 +94,8 @@ public final class DriverAnswers {
       return new Ended(DriverState.ended(ask.shuffles()));
     } else if (message instanceof Adopt adopt) {
       return adoptions.answer(adopt);
+    } else if (message instanceof AskAdoption ask) {
+      return adoptions.answer(ask);
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

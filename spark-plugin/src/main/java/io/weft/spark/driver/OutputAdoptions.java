@@ -1,19 +1,24 @@
 package io.weft.spark.driver;
 
+import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.StatusLock;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Adoption;
+import io.weft.spark.runtime.Messages.Adoption.State;
+import io.weft.spark.runtime.Messages.AskAdoption;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.function.IntPredicate;
+import java.util.stream.LongStream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkEnv;
@@ -31,7 +36,12 @@ import scala.Option;
  * had it there when Spark removed it and no other attempt has taken its place since. Spark may have
  * discarded a removed output together with others, because all tasks of its stage must run again.
  * So removed outputs of indeterminate and barrier stages are never brought back, nor any while a
- * repeated task is known to have made other rows.
+ * repeated task is known to have made other rows. While a map stage runs, outputs of its shuffle
+ * are not moved: Spark repeats its tasks of the dead executor in any case.
+ *
+ * <p>Each executor has at most one question. A later one ends an earlier one that has not begun.
+ * All are answered one after the other. So once a question is answered, no earlier one of that
+ * executor moves anything any more.
  *
  * <p>The work runs on a thread of its own, "weft-adoptions", because Spark may hold the locks of
  * statuses while it serializes them. Thread-safe.
@@ -40,19 +50,29 @@ public final class OutputAdoptions implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OutputAdoptions.class);
 
   private final DriverState state;
-  private final IntPredicate restorable;
-  private final Map<String, CompletableFuture<Adoption>> running = new ConcurrentHashMap<>();
+  private final ShuffleStages stages;
+
+  /** The last question of each executor. */
+  private final Map<String, Question> questions = new ConcurrentHashMap<>();
+
   private final ExecutorService worker = Executors.newSingleThreadExecutor(OutputAdoptions::thread);
 
   /**
-   * Starts without adoptions.
+   * What Spark does with the map stages of shuffles.
    *
    * @param restorable whether removed outputs of a shuffle may be brought back: a map task of it
    *     may run again alone, and makes the same rows
+   * @param running whether a map stage of a shuffle runs
    */
-  public OutputAdoptions(DriverState state, IntPredicate restorable) {
+  public record ShuffleStages(IntPredicate restorable, IntPredicate running) {}
+
+  /** A question of an executor. */
+  private record Question(int number, Future<Adoption> result) {}
+
+  /** Starts without adoptions. The thread starts with the first question. */
+  public OutputAdoptions(DriverState state, ShuffleStages stages) {
     this.state = state;
-    this.restorable = restorable;
+    this.stages = stages;
   }
 
   private static Thread thread(Runnable work) {
@@ -61,28 +81,58 @@ public final class OutputAdoptions implements AutoCloseable {
     return thread;
   }
 
-  /** Answers at once: the result if there is one, else that the executor shall ask again. */
+  /** Takes a question. Answers at once: the result if there is one, else that it is pending. */
   Adoption answer(Adopt asked) {
-    String key = asked.adopter() + " " + asked.executorId() + "-" + asked.incarnation();
-    CompletableFuture<Adoption> result =
-        running.computeIfAbsent(
-            key, unused -> CompletableFuture.supplyAsync(() -> move(asked), worker));
-    if (!result.isDone()) {
-      return Adoption.PENDING;
+    questions.keySet().removeIf(executor -> !state.isRunning(executor));
+    if (!state.isRunning(asked.adopter())) {
+      return Adoption.of(State.ADOPTER_REMOVED);
     }
-    running.remove(key, result);
+    Question question = questions.compute(asked.adopter(), (executor, last) -> later(last, asked));
+    return answer(question, asked.number());
+  }
+
+  private Question later(Question last, Adopt asked) {
+    if (last != null && last.number >= asked.number()) {
+      return last;
+    }
+    if (last != null) {
+      last.result.cancel(false);
+    }
+    return new Question(asked.number(), worker.submit(() -> perform(asked)));
+  }
+
+  /** Answers at once: the result if there is one, else that it is pending. */
+  Adoption answer(AskAdoption asked) {
+    Question question = questions.get(asked.adopter());
+    return question == null || question.number < asked.number()
+        ? Adoption.of(State.UNKNOWN)
+        : answer(question, asked.number());
+  }
+
+  private static Adoption answer(Question question, int number) {
+    if (question.number != number) {
+      return Adoption.refused("a later question has replaced it");
+    }
+    if (!question.result.isDone()) {
+      return Adoption.of(State.PENDING);
+    }
     try {
-      return result.get();
+      return question.result.get();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return Adoption.PENDING;
+      return Adoption.of(State.PENDING);
+    } catch (CancellationException e) {
+      return Adoption.refused("the application ends");
     } catch (ExecutionException e) {
-      LOG.warn("The outputs of executor {} are not moved", asked.executorId(), e.getCause());
+      LOG.warn("A question about adopted map outputs failed", e.getCause());
       return Adoption.refused("the driver failed: " + e.getCause());
     }
   }
 
-  private Adoption move(Adopt asked) {
+  private Adoption perform(Adopt asked) {
+    if (!state.isRunning(asked.adopter())) {
+      return Adoption.of(State.ADOPTER_REMOVED);
+    }
     Optional<String> refusal = refusal(asked).or(StatusLock::objection);
     if (refusal.isPresent()) {
       return Adoption.refused(refusal.get());
@@ -91,22 +141,25 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
-    Map<Integer, long[]> moved = new HashMap<>();
-    asked.outputs().forEach((shuffle, maps) -> move(tracker, shuffle, maps, asked, moved));
-    if (!moved.isEmpty()) {
-      // Executors then ask again where outputs are.
-      tracker.incrementEpoch();
-      state.activity().adopted(asked.adopter(), asked.executorId(), count(moved));
+    Map<Integer, long[]> found = new HashMap<>();
+    try {
+      asked.outputs().forEach((shuffle, maps) -> perform(tracker, shuffle, maps, asked, found));
+    } finally {
+      if (asked.step() == Step.MOVE) {
+        // Executors then ask again where outputs are.
+        tracker.incrementEpoch();
+      }
     }
-    LOG.info(
-        "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died; {} of its"
-            + " outputs are not needed or must be computed again",
-        asked.adopter(),
-        count(moved),
-        moved.size(),
-        asked.executorId(),
-        count(asked.outputs()) - count(moved));
-    return Adoption.moved(moved);
+    if (asked.step() == Step.MOVE) {
+      state.activity().adopted(asked.adopter(), asked.executorId(), count(found));
+      LOG.info(
+          "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died",
+          asked.adopter(),
+          count(found),
+          found.size(),
+          asked.executorId());
+    }
+    return Adoption.done(found);
   }
 
   private static long count(Map<Integer, long[]> outputs) {
@@ -115,74 +168,93 @@ public final class OutputAdoptions implements AutoCloseable {
 
   private Optional<String> refusal(Adopt asked) {
     PeerAddress dead = state.peer(asked.executorId());
-    if (dead == null || !dead.incarnation().equals(asked.incarnation())) {
-      return Optional.of("the driver does not know this incarnation of the dead executor");
-    }
-    return state.isRunning(asked.adopter())
-        ? Optional.empty()
-        : Optional.of("the driver has removed the executor that adopts");
+    return dead == null || !dead.incarnation().equals(asked.incarnation())
+        ? Optional.of("the driver does not know this incarnation of the dead executor")
+        : Optional.empty();
   }
 
-  private void move(
+  private void perform(
       MapOutputTrackerMaster tracker,
       int shuffle,
       long[] maps,
       Adopt asked,
-      Map<Integer, long[]> moved) {
-    Option<ShuffleStatus> found = tracker.shuffleStatuses().get(shuffle);
-    if (found.isEmpty()) {
+      Map<Integer, long[]> found) {
+    Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
+    if (known.isEmpty()) {
       return;
     }
-    ShuffleStatus statuses = found.get();
-    boolean mayRestore = restorable.test(shuffle);
+    ShuffleStatus statuses = known.get();
     long[] wanted = maps.clone();
     Arrays.sort(wanted);
-    long[] places = new long[wanted.length];
-    int[] count = new int[1];
+    LongStream.Builder yes = LongStream.builder();
     StatusLock.locked(
         statuses,
         () -> {
-          // Within the lock: Spark records a mismatch before it removes outputs that depend on it.
-          boolean restores = mayRestore && !anyMadeOtherRows(tracker);
+          Rules rules = new Rules(tracker, asked, shuffle);
           for (int index = 0; index < statuses.mapStatuses().length; index++) {
-            MapStatus status = movable(statuses, index, asked, restores);
+            MapStatus status = rules.status(statuses, index);
             if (status != null && Arrays.binarySearch(wanted, status.mapId()) >= 0) {
-              statuses.updateMapOutput(status.mapId(), location(asked));
-              places[count[0]++] = status.mapId();
+              if (asked.step() == Step.MOVE) {
+                statuses.updateMapOutput(status.mapId(), location(asked));
+              }
+              yes.add(status.mapId());
             }
           }
         });
-    if (count[0] > 0) {
-      moved.put(shuffle, Arrays.copyOf(places, count[0]));
+    long[] outputs = yes.build().toArray();
+    if (outputs.length > 0) {
+      found.put(shuffle, outputs);
     }
   }
 
-  /**
-   * The status of a map task that is at the dead executor, or was there when Spark removed it, or
-   * was moved from there before; null if there is none.
-   */
-  private static MapStatus movable(
-      ShuffleStatus statuses, int index, Adopt asked, boolean restores) {
-    MapStatus current = statuses.mapStatuses()[index];
-    if (current != null) {
-      return isAt(current, asked.executorId()) || isAt(current, asked.adopter()) ? current : null;
+  /** Which statuses of a shuffle a question is about. For one use within the statuses' lock. */
+  private final class Rules {
+    private final MapOutputTrackerMaster tracker;
+    private final Adopt asked;
+    private final boolean moves;
+    private final boolean mayRestore;
+
+    /** Whether a task made other rows; null if it was not looked up yet. */
+    private Boolean otherRows;
+
+    Rules(MapOutputTrackerMaster tracker, Adopt asked, int shuffle) {
+      this.tracker = tracker;
+      this.asked = asked;
+      this.moves = asked.step() != Step.KEEP && !stages.running().test(shuffle);
+      this.mayRestore = moves && stages.restorable().test(shuffle);
     }
-    MapStatus removed = restores ? statuses.mapStatusesDeleted()[index] : null;
-    return removed != null && isAt(removed, asked.executorId()) ? removed : null;
+
+    /**
+     * The status of a map task that is at the dead executor, or was there when Spark removed it, or
+     * was moved from there before; null if there is none.
+     */
+    MapStatus status(ShuffleStatus statuses, int index) {
+      MapStatus current = statuses.mapStatuses()[index];
+      if (current != null) {
+        boolean there = moves && isAt(current, asked.executorId());
+        return there || isAt(current, asked.adopter()) ? current : null;
+      }
+      MapStatus removed = mayRestore ? statuses.mapStatusesDeleted()[index] : null;
+      return removed != null && isAt(removed, asked.executorId()) && !anyMadeOtherRows()
+          ? removed
+          : null;
+    }
+
+    /** Within the lock: Spark records a mismatch before it removes outputs that depend on it. */
+    private boolean anyMadeOtherRows() {
+      if (otherRows == null) {
+        otherRows = false;
+        var all = tracker.shuffleStatuses().valuesIterator();
+        while (!otherRows && all.hasNext()) {
+          otherRows = StatusLock.madeOtherRows(all.next());
+        }
+      }
+      return otherRows;
+    }
   }
 
   private static boolean isAt(MapStatus status, String executorId) {
     return status.location().executorId().equals(executorId);
-  }
-
-  private static boolean anyMadeOtherRows(MapOutputTrackerMaster tracker) {
-    var all = tracker.shuffleStatuses().valuesIterator();
-    while (all.hasNext()) {
-      if (StatusLock.madeOtherRows(all.next())) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private static BlockManagerId location(Adopt asked) {

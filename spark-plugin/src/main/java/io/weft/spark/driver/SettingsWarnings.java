@@ -6,6 +6,7 @@ import static io.weft.spark.config.WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT;
 import static io.weft.spark.config.WeftSettings.FETCH_REQUEST_SIZE;
 import static io.weft.spark.config.WeftSettings.NCCL_ALLOW_UNENCRYPTED;
 
+import io.weft.spark.compat.StatusLock;
 import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.ContainerMemory;
 import io.weft.spark.config.PathSettings;
@@ -53,14 +54,20 @@ public final class SettingsWarnings {
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
       remarks.add(
           "spark.shuffle.service.enabled: the external shuffle service does not serve Weft's"
-              + " blocks; the output of a removed executor is adopted on its host or computed"
-              + " again");
+              + " blocks; the output of a removed executor is computed again");
     }
     if (AdoptionSettings.ENABLED.get(conf) && !AdoptionSettings.isOn(conf)) {
       remarks.add(
           AdoptionSettings.OLD_FETCH_PROTOCOL
               + ": map outputs of executors that die are not adopted by others, because attempts"
               + " of a map task cannot be distinguished");
+    }
+    if (AdoptionSettings.isOn(conf)) {
+      StatusLock.objection()
+          .ifPresent(
+              reason ->
+                  remarks.add(
+                      AdoptionSettings.ENABLED.key() + ": no map outputs are adopted: " + reason));
     }
     if (conf.getBoolean("spark.shuffle.push.enabled", false)) {
       remarks.add("spark.shuffle.push.enabled: shuffles that Weft carries are not pushed");

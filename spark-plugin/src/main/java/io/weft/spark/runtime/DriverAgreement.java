@@ -5,6 +5,9 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Adoption;
+import io.weft.spark.runtime.Messages.Adoption.State;
+import io.weft.spark.runtime.Messages.AskAdoption;
+import io.weft.spark.runtime.Messages.ToDriver;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Arrays;
@@ -13,68 +16,128 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.storage.BlockManagerId;
 
-/** Asks the driver to move the places of adopted map outputs to this executor. Stateless. */
+/**
+ * Asks the driver about the map outputs of dead executors. Repeats a message that fails or is not
+ * answered, until the timeout of the question. For one thread.
+ *
+ * <p>Messages are sent by a thread "weft-adoption-message", because Spark's own timeout for them is
+ * longer. It ends after a minute without messages.
+ */
 final class DriverAgreement implements AdoptionAgreement {
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
   private static final long LAST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
-  private final PluginContext driver;
-  private final Duration timeout;
+  /** A message is repeated after this part of the timeout. */
+  private static final int MESSAGES = 3;
 
-  DriverAgreement(PluginContext driver) {
+  private final PluginContext driver;
+  private final Supplier<BlockManagerId> own;
+  private final Duration timeout;
+  private final ExecutorService messages = Executors.newCachedThreadPool(DriverAgreement::thread);
+
+  /** The number of the last question. */
+  private int number;
+
+  /**
+   * Creates the connection.
+   *
+   * @param own this executor's place in Spark's tracker
+   * @param timeout of each question
+   */
+  DriverAgreement(PluginContext driver, Supplier<BlockManagerId> own, Duration timeout) {
     this.driver = driver;
-    this.timeout = AdoptionSettings.TIMEOUT.get(driver.conf());
+    this.own = own;
+    this.timeout = timeout;
+  }
+
+  private static Thread thread(Runnable work) {
+    Thread thread = new Thread(work, "weft-adoption-message");
+    thread.setDaemon(true);
+    return thread;
   }
 
   @Override
-  public Set<BlockKey> agree(String executorId, String incarnation, Collection<BlockKey> outputs)
+  public Set<BlockKey> agree(
+      Step step, String executorId, String incarnation, Collection<BlockKey> outputs)
       throws IOException, InterruptedException {
-    BlockManagerId own = SparkEnv.get().blockManager().blockManagerId();
-    Adopt question =
-        new Adopt(
-            driver.executorID(),
-            own.host(),
-            own.port(),
-            own.topologyInfo().getOrElse(() -> null),
-            executorId,
-            incarnation,
-            byShuffle(outputs));
+    number++;
+    BlockManagerId place = own.get();
+    Adoption answer =
+        answer(
+            new Adopt(
+                driver.executorID(),
+                number,
+                step,
+                place.host(),
+                place.port(),
+                place.topologyInfo().getOrElse(() -> null),
+                executorId,
+                incarnation,
+                byShuffle(outputs)));
+    if (answer.state() == State.ADOPTER_REMOVED) {
+      throw new AdopterRemovedException();
+    }
+    if (answer.state() != State.DONE) {
+      throw new IOException(answer.refusal());
+    }
+    return keys(answer.outputs());
+  }
+
+  private Adoption answer(Adopt question) throws IOException, InterruptedException {
+    AskAdoption poll = new AskAdoption(question.adopter(), question.number());
     long deadline = System.nanoTime() + timeout.toNanos();
     long pause = FIRST_PAUSE_NANOS;
-    Adoption answer = ask(question);
-    while (answer.isPending()) {
+    ToDriver next = question;
+    IOException failure = null;
+    while (true) {
+      try {
+        Adoption answer = ask(next, deadline);
+        if (answer.state() != State.PENDING && answer.state() != State.UNKNOWN) {
+          return answer;
+        }
+        next = answer.state() == State.UNKNOWN ? question : poll;
+      } catch (IOException e) {
+        failure = e;
+        next = poll;
+      }
       if (System.nanoTime() - deadline >= 0) {
         throw new IOException(
-            "the driver did not agree within %d ms (%s)"
-                .formatted(timeout.toMillis(), AdoptionSettings.TIMEOUT));
+            "the driver did not answer within %d ms (%s)"
+                .formatted(timeout.toMillis(), AdoptionSettings.TIMEOUT),
+            failure);
       }
       LockSupport.parkNanos(this, pause);
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
       pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
-      answer = ask(question);
     }
-    if (answer.refusal() != null) {
-      throw new IOException(answer.refusal());
-    }
-    return keys(answer.outputs());
   }
 
-  private Adoption ask(Adopt question) throws IOException, InterruptedException {
+  private Adoption ask(ToDriver message, long deadline) throws IOException, InterruptedException {
+    long patience = Math.min(deadline - System.nanoTime(), timeout.toNanos() / MESSAGES);
+    Future<Object> answer = messages.submit(() -> driver.ask(MessageCodec.encode(message)));
     try {
-      return (Adoption) MessageCodec.decode(driver.ask(MessageCodec.encode(question)));
-    } catch (InterruptedException e) {
-      throw e;
-    } catch (Exception e) {
+      return (Adoption) MessageCodec.decode(answer.get(patience, TimeUnit.NANOSECONDS));
+    } catch (ExecutionException | TimeoutException | CancellationException e) {
       throw new IOException("the driver did not answer: " + e, e);
+    } catch (RuntimeException e) {
+      throw new IOException("the driver's answer cannot be read: " + e, e);
+    } finally {
+      answer.cancel(true);
     }
   }
 

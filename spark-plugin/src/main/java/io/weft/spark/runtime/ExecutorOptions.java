@@ -1,6 +1,7 @@
 package io.weft.spark.runtime;
 
 import io.weft.shuffle.ExchangeOptions;
+import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
@@ -63,7 +64,7 @@ final class ExecutorOptions {
         memory(),
         network(),
         traffic(),
-        AdoptionSettings.of(conf),
+        executorId.equals(DRIVER) ? AdoptionOptions.OFF : AdoptionSettings.of(conf),
         OptionNames.settings());
   }
 

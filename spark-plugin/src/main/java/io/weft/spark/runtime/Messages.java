@@ -1,5 +1,6 @@
 package io.weft.spark.runtime;
 
+import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.AddressList;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.TrafficReport;
@@ -36,6 +37,7 @@ public final class Messages {
           AskLosses,
           AskEnded,
           Adopt,
+          AskAdoption,
           FeedRankReport {}
 
   /**
@@ -112,20 +114,24 @@ public final class Messages {
   }
 
   /**
-   * Sent by an executor that has adopted map outputs of one that died on its host. Answered by an
-   * {@link Adoption}; while that is pending, the executor sends it again.
+   * A question of an executor about the map outputs of one that died on its host. Answered by an
+   * {@link Adoption}; while that is pending, the executor sends {@link AskAdoption}.
    *
    * @param adopter the sender's Spark id
+   * @param number of the question of this sender. It ends a question with a lower number that the
+   *     driver has not begun. The same number is the same question
+   * @param step what the driver does
    * @param host of the sender's block manager
    * @param port of the sender's block manager
    * @param topology of the sender's block manager; null if it has none
    * @param executorId of the dead executor
    * @param incarnation of the dead executor
-   * @param outputs the map ids of the outputs that the sender has now, by shuffle
+   * @param outputs the map ids of the outputs in question, by shuffle
    */
-  @SuppressWarnings("ArrayRecordComponent") // Never compared.
   public record Adopt(
       String adopter,
+      int number,
+      Step step,
       String host,
       int port,
       String topology,
@@ -133,6 +139,9 @@ public final class Messages {
       String incarnation,
       Map<Integer, long[]> outputs)
       implements ToDriver {}
+
+  /** Asks for the answer to a question. Answered by an {@link Adoption}. */
+  public record AskAdoption(String adopter, int number) implements ToDriver {}
 
   /**
    * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which
@@ -154,28 +163,40 @@ public final class Messages {
   }
 
   /**
-   * Whether readers find adopted map outputs at their new executor.
+   * The answer to a question about map outputs of a dead executor.
    *
-   * @param refusal why the driver moved none, as a clause; null if it did not refuse
-   * @param outputs the map ids that were moved, by shuffle; null if it refused or is not done
+   * @param refusal why the driver refuses or has failed, as a clause; only if refused
+   * @param outputs the map ids for which the answer is yes, by shuffle; only if done
    */
-  public record Adoption(String refusal, Map<Integer, long[]> outputs) implements Serializable {
-    /** The answer while the driver works on it. */
-    public static final Adoption PENDING = new Adoption(null, null);
+  public record Adoption(State state, String refusal, Map<Integer, long[]> outputs)
+      implements Serializable {
+    /** What the driver has done. */
+    public enum State {
+      /** It will answer later. */
+      PENDING,
+      /** It does not have the question. */
+      UNKNOWN,
+      /** It refuses or has failed. */
+      REFUSED,
+      /** It has removed the executor that asks. */
+      ADOPTER_REMOVED,
+      /** It has answered. */
+      DONE
+    }
 
-    /** The answer if no place was moved. */
+    /** An answer without details. */
+    public static Adoption of(State state) {
+      return new Adoption(state, null, null);
+    }
+
+    /** The answer if the driver refuses or has failed. */
     public static Adoption refused(String reason) {
-      return new Adoption(reason, null);
+      return new Adoption(State.REFUSED, reason, null);
     }
 
-    /** The answer with the outputs whose places were moved. */
-    public static Adoption moved(Map<Integer, long[]> outputs) {
-      return new Adoption(null, new HashMap<>(outputs));
-    }
-
-    /** Whether the executor shall ask again. */
-    public boolean isPending() {
-      return refusal == null && outputs == null;
+    /** The answer with outputs. */
+    public static Adoption done(Map<Integer, long[]> outputs) {
+      return new Adoption(State.DONE, null, new HashMap<>(outputs));
     }
   }
 

@@ -18,6 +18,7 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.collectives.ExecutorCollectives;
 import io.weft.spark.columns.BufferPool;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
@@ -166,7 +167,11 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 shuffle -> SparkEnv.get().shuffleManager().unregisterShuffle(shuffle))
             .start();
     WeftExecutor.start(exchange, context);
-    exchange.adoptSiblings(new DriverAgreement(context));
+    exchange.adoptSiblings(
+        new DriverAgreement(
+            context,
+            () -> SparkEnv.get().blockManager().blockManagerId(),
+            AdoptionSettings.TIMEOUT.get(context.conf())));
     collectives.start();
     transfers.start();
     gpu.start();

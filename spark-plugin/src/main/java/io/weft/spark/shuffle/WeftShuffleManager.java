@@ -6,6 +6,7 @@ import io.weft.spark.compat.RowChecksums;
 import io.weft.spark.compat.RowSerializer;
 import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.gpu.ExecutorGpu;
@@ -54,7 +55,13 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final WeftBlockResolver resolver;
   private final ShuffleFailures failures;
 
-  /** Shuffles that Weft carries, on the driver. They must not keep Spark from forgetting them. */
+  /** Whether executors adopt the outputs of dead ones. */
+  private final boolean adopts;
+
+  /**
+   * Shuffles that Weft carries, on the driver, if executors adopt. They must not keep Spark from
+   * forgetting them.
+   */
   private final Map<Integer, WeakReference<ShuffleDependency<?, ?, ?>>> carried =
       new ConcurrentHashMap<>();
 
@@ -70,6 +77,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
     this.conf = conf;
+    this.adopts = AdoptionSettings.isOn(conf);
     this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
@@ -132,7 +140,9 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
     // Push-based shuffle needs the data file of a sort shuffle.
     dependency.setShuffleMergeAllowed(false);
-    carried.put(shuffleId, new WeakReference<>(dependency));
+    if (adopts) {
+      carried.put(shuffleId, new WeakReference<>(dependency));
+    }
     routes.add(shuffleId, route(dependency));
     return new WeftShuffleHandle<>(shuffleId, dependency);
   }

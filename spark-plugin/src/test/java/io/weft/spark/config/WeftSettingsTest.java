@@ -38,7 +38,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.memory.idleTime", "60s");
     expected.put("spark.weft.spill.size", "1t");
     expected.put("spark.weft.spill.privateMemory", "1g");
-    expected.put("spark.weft.adopt.enabled", "true");
+    expected.put("spark.weft.adopt.enabled", "false");
     expected.put("spark.weft.adopt.timeout", "30s");
     expected.put("spark.weft.adopt.verify", "sample");
     expected.put("spark.weft.adopt.inBudget", "true");

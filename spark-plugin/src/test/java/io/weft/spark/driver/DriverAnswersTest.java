@@ -9,6 +9,7 @@ import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftVersion;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
+import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLossListener;
 import io.weft.spark.rendezvous.ExecutorLosses;
@@ -51,7 +52,7 @@ class DriverAnswersTest {
           state,
           new StageRendezvous(),
           new TransferRendezvous(cliques, losses),
-          new OutputAdoptions(state, shuffle -> false),
+          new OutputAdoptions(state, new ShuffleStages(shuffle -> false, shuffle -> false)),
           pressed::add);
 
   @Test

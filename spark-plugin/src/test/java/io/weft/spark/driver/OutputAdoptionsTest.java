@@ -3,16 +3,25 @@ package io.weft.spark.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.MapStatuses;
+import io.weft.spark.compat.StatusLock;
 import io.weft.spark.config.Activation;
 import io.weft.spark.driver.DriverState.ExecutorEndListener;
+import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Adoption;
+import io.weft.spark.runtime.Messages.Adoption.State;
+import io.weft.spark.runtime.Messages.AskAdoption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.apache.spark.MapOutputTrackerMaster;
@@ -22,6 +31,9 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -29,6 +41,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** The driver moves the places of adopted outputs, and only of those. With Spark's own tracker. */
 class OutputAdoptionsTest {
@@ -42,7 +56,11 @@ class OutputAdoptionsTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final AtomicBoolean restorable = new AtomicBoolean(true);
-  private final OutputAdoptions adoptions = new OutputAdoptions(state, shuffle -> restorable.get());
+  private final AtomicBoolean mapStageRuns = new AtomicBoolean();
+  private final AtomicInteger number = new AtomicInteger();
+  private final OutputAdoptions adoptions =
+      new OutputAdoptions(
+          state, new ShuffleStages(shuffle -> restorable.get(), shuffle -> mapStageRuns.get()));
   private MapOutputTrackerMaster tracker;
 
   @BeforeAll
@@ -100,6 +118,127 @@ class OutputAdoptionsTest {
   }
 
   @Test
+  void aSelectionMovesNothing() {
+    tracker.unregisterMapOutput(SHUFFLE, 0, DEAD);
+    long epoch = tracker.getEpoch();
+    assertThat(moved(adopt(Step.SELECT, 10, 11, 13, 99))).containsExactlyInAnyOrder(10, 11);
+    assertThat(places()).containsExactly("none", "1", "1", "3");
+    assertThat(tracker.getEpoch()).isEqualTo(epoch);
+  }
+
+  /** Spark repeats the tasks of the dead executor in a running map stage in any case. */
+  @Test
+  void nothingMovesWhileTheMapStageRuns() {
+    assertThat(moved(adopt(10))).containsExactly(10);
+    mapStageRuns.set(true);
+    tracker.unregisterMapOutput(SHUFFLE, 2, DEAD);
+    assertThat(moved(adopt(Step.SELECT, 11, 12))).isEmpty();
+    assertThat(moved(adopt(10, 11, 12))).as("was moved before").containsExactly(10);
+    assertThat(places()).containsExactly("2", "1", "none", "3");
+  }
+
+  @Test
+  void onlyOutputsThatReadersFindAtTheAdopterAreKept() {
+    assertThat(moved(adopt(10, 11))).hasSize(2);
+    tracker.registerMapOutput(SHUFFLE, 1, status(THIRD, 50));
+    assertThat(moved(adopt(Step.KEEP, 10, 11, 12))).containsExactly(10);
+    assertThat(places()).containsExactly("2", "3", "1", "3");
+  }
+
+  /** An adopter that has given up drops the outputs, so a late move must not send readers there. */
+  @Test
+  void aLaterQuestionEndsAMoveThatHasNotBegun() throws Exception {
+    CountDownLatch locked = new CountDownLatch(1);
+    CountDownLatch release = new CountDownLatch(1);
+    CompletableFuture<Void> spark =
+        CompletableFuture.runAsync(
+            () ->
+                StatusLock.locked(
+                    tracker.shuffleStatuses().apply(SHUFFLE),
+                    () -> {
+                      locked.countDown();
+                      join(release);
+                    }));
+    join(locked);
+    adoptions.answer(third(adopt(Step.SELECT, 10)));
+    Adopt late = adopt(10, 11);
+    assertThat(adoptions.answer(late).state()).isEqualTo(State.PENDING);
+    Adopt keep = adopt(Step.KEEP, 10, 11);
+    assertThat(adoptions.answer(keep).state()).isEqualTo(State.PENDING);
+    release.countDown();
+    spark.get(1, TimeUnit.MINUTES);
+    assertThat(moved(keep)).isEmpty();
+    assertThat(answer(late).refusal()).contains("later question");
+    assertThat(places()).containsExactly("1", "1", "1", "3");
+  }
+
+  /** A question of another executor. */
+  private static Adopt third(Adopt asked) {
+    return new Adopt(
+        "3",
+        asked.number(),
+        asked.step(),
+        "host3",
+        7000,
+        null,
+        asked.executorId(),
+        asked.incarnation(),
+        asked.outputs());
+  }
+
+  private static void join(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(1, TimeUnit.MINUTES)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void aQuestionThatTheDriverDoesNotHaveIsUnknown() {
+    assertThat(adoptions.answer(new AskAdoption("2", 1)).state()).isEqualTo(State.UNKNOWN);
+    assertThat(moved(adopt(10))).hasSize(1);
+    assertThat(adoptions.answer(new AskAdoption("2", 1)).state()).isEqualTo(State.DONE);
+    assertThat(adoptions.answer(new AskAdoption("2", 2)).state()).isEqualTo(State.UNKNOWN);
+  }
+
+  @Test
+  void mapStagesRunFromTheirSubmissionToTheirEnd() {
+    RunningMapStages stages = new RunningMapStages();
+    StageInfo first = stage(0);
+    StageInfo second = stage(1);
+    stages.onStageSubmitted(new SparkListenerStageSubmitted(first, null));
+    assertThat(stages.isRunning(SHUFFLE)).isTrue();
+    assertThat(stages.isRunning(8)).isFalse();
+    stages.onStageSubmitted(new SparkListenerStageSubmitted(second, null));
+    stages.onStageCompleted(new SparkListenerStageCompleted(first));
+    assertThat(stages.isRunning(SHUFFLE)).as("its next attempt").isTrue();
+    stages.onStageCompleted(new SparkListenerStageCompleted(second));
+    assertThat(stages.isRunning(SHUFFLE)).isFalse();
+  }
+
+  private static StageInfo stage(int attempt) {
+    return new StageInfo(
+        5,
+        attempt,
+        "map",
+        1,
+        none(),
+        none(),
+        "",
+        null,
+        none(),
+        Option.apply((Object) SHUFFLE),
+        0,
+        false,
+        0);
+  }
+
+  private static <T> Seq<T> none() {
+    return CollectionConverters.asScala(List.<T>of()).toSeq();
+  }
+
+  @Test
   void anAnswerThatWasLostIsGivenAgain() {
     assertThat(moved(adopt(10, 11))).containsExactlyInAnyOrder(10, 11);
     assertThat(moved(adopt(10, 11))).containsExactlyInAnyOrder(10, 11);
@@ -147,18 +286,15 @@ class OutputAdoptionsTest {
 
   @Test
   void unknownIncarnationsAndEndedAdoptersAreRefused() {
-    Adopt other = new Adopt("2", "h", 1, null, "1", "ffffffff", Map.of(SHUFFLE, new long[] {10}));
-    assertThat(answer(other).refusal()).contains("incarnation");
+    assertThat(answer(adopt(Step.MOVE, "ffffffff", SHUFFLE, 10)).refusal()).contains("incarnation");
     endOf("2");
-    assertThat(answer(adopt(10)).refusal()).contains("removed the executor that adopts");
+    assertThat(answer(adopt(10)).state()).isEqualTo(State.ADOPTER_REMOVED);
     assertThat(places()).containsExactly("1", "1", "1", "3");
   }
 
   @Test
   void shufflesThatHaveEndedAreIgnored() {
-    Adopt asked = adopt(10);
-    Adopt ended =
-        new Adopt("2", "h", 1, null, "1", asked.incarnation(), Map.of(99, new long[] {10}));
+    Adopt ended = adopt(Step.MOVE, "00000001", 99, 10);
     assertThat(answer(ended).outputs()).isEmpty();
   }
 
@@ -172,15 +308,25 @@ class OutputAdoptionsTest {
         .onExecutorRemoved(new SparkListenerExecutorRemoved(0, executor, "killed"));
   }
 
-  private static Adopt adopt(long... maps) {
+  private Adopt adopt(long... maps) {
+    return adopt(Step.MOVE, maps);
+  }
+
+  private Adopt adopt(Step step, long... maps) {
+    return adopt(step, "00000001", SHUFFLE, maps);
+  }
+
+  private Adopt adopt(Step step, String incarnation, int shuffle, long... maps) {
     return new Adopt(
         HEIR.executorId(),
+        number.incrementAndGet(),
+        step,
         HEIR.host(),
         HEIR.port(),
         null,
         DEAD.executorId(),
-        "00000001",
-        Map.of(SHUFFLE, maps));
+        incarnation,
+        Map.of(shuffle, maps));
   }
 
   private List<Integer> moved(Adopt asked) {
@@ -191,12 +337,14 @@ class OutputAdoptionsTest {
   }
 
   private Adoption answer(Adopt asked) {
-    AtomicReference<Adoption> last = new AtomicReference<>(Adoption.PENDING);
+    AtomicReference<Adoption> last = new AtomicReference<>(adoptions.answer(asked));
     await()
         .until(
             () -> {
-              last.set(adoptions.answer(asked));
-              return !last.get().isPending();
+              if (last.get().state() == State.PENDING) {
+                last.set(adoptions.answer(new AskAdoption(asked.adopter(), asked.number())));
+              }
+              return last.get().state() != State.PENDING;
             });
     return last.get();
   }

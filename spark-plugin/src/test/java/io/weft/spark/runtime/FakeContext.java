@@ -13,14 +13,20 @@ import org.apache.spark.resource.ResourceInformation;
 /**
  * The plugin context of executor 3. Its driver answers as the test configures and records messages.
  */
-record FakeContext(Callable<Object> answer, List<Object> sent) implements PluginContext {
+record FakeContext(Answers answers, List<Object> sent) implements PluginContext {
   FakeContext(Callable<Object> answer) {
-    this(answer, new CopyOnWriteArrayList<>());
+    this(question -> answer.call(), new CopyOnWriteArrayList<>());
+  }
+
+  /** What the driver answers. */
+  interface Answers {
+    /** Returns the answer to a decoded message. */
+    Object to(Object question) throws Exception;
   }
 
   @Override
   public Object ask(Object message) throws Exception {
-    return MessageCodec.encode((Serializable) answer.call());
+    return MessageCodec.encode((Serializable) answers.to(MessageCodec.decode(message)));
   }
 
   @Override

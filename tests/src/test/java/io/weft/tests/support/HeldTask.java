@@ -22,9 +22,15 @@ public final class HeldTask implements AutoCloseable {
 
   /** Registers the SQL function {@code hold}, which the task calls at this value. */
   public static HeldTask register(SparkSession session, Workspace workspace, long value) {
+    return register(session, workspace, value, "hold");
+  }
+
+  /** As {@link #register(SparkSession, Workspace, long)}, for a function of another name. */
+  public static HeldTask register(
+      SparkSession session, Workspace workspace, long value, String function) {
     try {
       Path folder = Files.createTempDirectory(workspace.folder(), "hold-");
-      session.udf().register("hold", new Hold(folder, value), DataTypes.LongType);
+      session.udf().register(function, new Hold(folder, value), DataTypes.LongType);
       return new HeldTask(folder);
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -19,26 +19,37 @@ public final class MapOutputs {
 
   /** Waits until all outputs of the last shuffle are known, and none at this executor. */
   public static void awaitElsewhere(ExecutorProcess executor, int outputs) {
-    Awaitility.await("outputs of the last shuffle, none at " + executor)
+    awaitElsewhere(lastShuffle(), executor, outputs);
+  }
+
+  /** Waits until all outputs of a shuffle are known, and none at this executor. */
+  public static void awaitElsewhere(int shuffle, ExecutorProcess executor, int outputs) {
+    Awaitility.await("outputs of shuffle " + shuffle + ", none at " + executor)
         .atMost(Duration.ofSeconds(30))
         .pollDelay(Duration.ZERO)
         .pollInterval(Duration.ofMillis(5))
         .untilAsserted(
-            () -> assertThat(placesOfLastShuffle()).hasSize(outputs).doesNotContain(executor.id()));
+            () -> assertThat(places(shuffle)).hasSize(outputs).doesNotContain(executor.id()));
   }
 
-  private static List<String> placesOfLastShuffle() {
-    var shuffles = ((MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker()).shuffleStatuses();
-    int last =
-        CollectionConverters.asJava(shuffles.keys().toSeq()).stream()
-            .mapToInt(shuffle -> (Integer) shuffle)
-            .max()
-            .orElseThrow();
-    ShuffleStatus statuses = shuffles.apply(last);
+  /** The number of the last shuffle. */
+  public static int lastShuffle() {
+    return CollectionConverters.asJava(tracker().shuffleStatuses().keys().toSeq()).stream()
+        .mapToInt(shuffle -> (Integer) shuffle)
+        .max()
+        .orElseThrow();
+  }
+
+  private static List<String> places(int shuffle) {
+    ShuffleStatus statuses = tracker().shuffleStatuses().apply(shuffle);
     return Arrays.stream(statuses.mapStatuses())
         .filter(Objects::nonNull)
         .map(MapStatus::location)
         .map(place -> place.executorId())
         .toList();
+  }
+
+  private static MapOutputTrackerMaster tracker() {
+    return (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
   }
 }

@@ -1,6 +1,9 @@
 package io.weft.tests.system;
 
+import org.junit.jupiter.api.Tag;
+
 /** Adopted blocks are spilled to disk and encrypted, nearly all of them. */
+@Tag("slow")
 class AdoptionOfEncryptedDisksTest extends AdoptionContract {
   private static final int SEGMENT = 1 << 20;
 

@@ -36,6 +36,7 @@ class PausedExecutorTest {
   @Order(2)
   static final WeftCluster CLUSTER =
       new WeftCluster(WORKSPACE)
+          .set("spark.weft.adopt.enabled", "true")
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.executor.heartbeatInterval", "1s")
           .set("spark.network.timeout", "8s")
