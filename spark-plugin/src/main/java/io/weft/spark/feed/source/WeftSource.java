@@ -27,8 +27,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * one row per shard: see {@link ShardList}.
  *
  * <p>The export is freed when its folder or manifest is deleted or replaced, when its lease ends,
- * and when the application ends. Shards that another process has locked stay until their unlock,
- * or until their executor ends in order. Spark creates one for each use. Stateless.
+ * and when the application ends. Shards that another process has locked stay until their unlock, or
+ * until their executor ends in order. Spark creates one for each use. Stateless.
  */
 public final class WeftSource
     implements DataSourceRegister, CreatableRelationProvider, RelationProvider {
