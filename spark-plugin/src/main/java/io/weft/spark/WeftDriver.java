@@ -137,10 +137,13 @@ final class WeftDriver implements DriverPlugin {
 
   @Override
   public void shutdown() {
-    if (recorder != null) {
-      recorder.close();
+    try {
+      if (recorder != null) {
+        recorder.close();
+      }
+    } finally {
+      garbage.close();
+      AnnouncedFolders.sweep();
     }
-    garbage.close();
-    AnnouncedFolders.sweep();
   }
 }
