@@ -172,8 +172,7 @@ public final class ExecutorTable {
       long calls = metric.name().startsWith(CALLS) ? total(metric.name()) : 0;
       if (calls > 0 && !algorithm.isEmpty()) {
         long bytes = total("collectiveBytes" + algorithm);
-        rows.add(
-            new CollectiveRow(algorithm, calls, bytes, total("collectiveNanos" + algorithm)));
+        rows.add(new CollectiveRow(algorithm, calls, bytes, total("collectiveNanos" + algorithm)));
       }
     }
     long sent = total(WeftMetrics.name(TransferCounter.SENT));

@@ -192,18 +192,15 @@ class ActivityTest {
       }
       activity.failed("failure in step " + step / 2);
       String json =
-          JsonProtocol.sparkEventToJsonString(
-              activity.takeChanges(made.overview(), step % 2 == 0));
+          JsonProtocol.sparkEventToJsonString(activity.takeChanges(made.overview(), step % 2 == 0));
       assertThat(json).contains("\"Event\":\"io.weft.spark.ui.ActivityEvent\"");
       read.apply((ActivityEvent) JsonProtocol.sparkEventFromJson(json));
     }
-    assertThat(read.all(made.overview()))
-        .isEqualTo(activity.all(made.overview()));
+    assertThat(read.all(made.overview())).isEqualTo(activity.all(made.overview()));
     assertThat(StatusJson.read(StatusJson.write(read.all(made.overview()))))
         .isEqualTo(activity.all(made.overview()));
     assertThat(activity.takeChanges(made.overview(), true))
-        .isEqualTo(
-            new ActivityEvent(made.overview(), List.of(), List.of(), null, List.of()));
+        .isEqualTo(new ActivityEvent(made.overview(), List.of(), List.of(), null, List.of()));
   }
 
   /** A later version may add figures, an earlier one may lack them. */

@@ -163,9 +163,7 @@ class StatusHtmlTest {
     SparkConf conf = new SparkConf(false).set("spark.weft.fetch.timeout", "7s");
     String html =
         StatusHtml.of(
-            new TabContents(made::overview, made.activity, conf),
-            MadeUpActivity.request(),
-            "/");
+            new TabContents(made::overview, made.activity, conf), MadeUpActivity.request(), "/");
     assertThat(html)
         .contains("<td>spark.weft.fetch.timeout</td><td>7s</td><td>120s</td>")
         .doesNotContain("<td>spark.weft.fetch.timeout</td><td>120s</td>");

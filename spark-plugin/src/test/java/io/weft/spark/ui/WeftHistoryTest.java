@@ -201,15 +201,13 @@ class WeftHistoryTest {
     made.report(2, 4, 0, 1);
     KVStore kept = new InMemoryStore();
     ElementTrackingStore store = new ElementTrackingStore(kept, new SparkConf(false));
-    SparkListener replay =
-        new WeftHistory().createListeners(new SparkConf(false), store).head();
+    SparkListener replay = new WeftHistory().createListeners(new SparkConf(false), store).head();
     ActivityEvent event = made.activity.takeChanges(made.overview(), true);
     replay.onOtherEvent(event);
     replay.onExecutorRemoved(new SparkListenerExecutorRemoved(1, "1", "killed"));
     replay.onOtherEvent(event);
     store.close(false);
-    WeftHistory.Stored stored =
-        kept.read(WeftHistory.Stored.class, WeftHistory.Stored.KEY);
+    WeftHistory.Stored stored = kept.read(WeftHistory.Stored.class, WeftHistory.Stored.KEY);
     assertThat(StatusJson.read(stored.json).executors())
         .extracting(row -> row.id() + " " + row.running())
         .containsExactly("2 true", "1 false");
