@@ -150,11 +150,14 @@ final class WeftDriver implements DriverPlugin {
 
   @Override
   public void shutdown() {
-    if (recorder != null) {
-      recorder.close();
+    try {
+      if (recorder != null) {
+        recorder.close();
+      }
+    } finally {
+      garbage.close();
+      adoptions.close();
+      AnnouncedFolders.sweep();
     }
-    garbage.close();
-    adoptions.close();
-    AnnouncedFolders.sweep();
   }
 }

@@ -123,11 +123,13 @@ final class ActivityListener extends SparkListener {
             stage.stageId(),
             metrics.shuffleWriteMetrics().recordsWritten(),
             metrics.shuffleWriteMetrics().bytesWritten());
-    int partitions = activity.shuffles().partitions(shuffle);
-    shuffles
-        .sizes()
-        .of(shuffle, partitions)
-        .ifPresent(sizes -> activity.shuffles().sized(shuffle, sizes));
+    if (stage.failureReason().isEmpty()) {
+      int partitions = activity.shuffles().partitions(shuffle);
+      shuffles
+          .sizes()
+          .of(shuffle, partitions)
+          .ifPresent(sizes -> activity.shuffles().sized(shuffle, sizes));
+    }
     changed.run();
   }
 }

@@ -129,9 +129,11 @@ public final class DriverState {
     return new Overview(
         WeftVersion.current(),
         state,
+        activity.shuffles().total(),
         reasons,
         paths().stream().map(PathGroup::row).toList(),
-        PathGroup.title(peers.size()));
+        PathGroup.title(peers.size()),
+        activity.executors().collectives());
   }
 
   private static void addIfAny(
@@ -192,7 +194,8 @@ public final class DriverState {
     Option<ShuffleStatus> status = tracker.shuffleStatuses().get(shuffle);
     return status.isEmpty()
         ? Optional.empty()
-        : status.get().withMapStatuses(outputs -> sizes(outputs, partitions));
+        // A copy, because Spark's scheduler needs the lock.
+        : sizes(status.get().withMapStatuses(MapStatus[]::clone), partitions);
   }
 
   private static Optional<long[]> sizes(MapStatus[] outputs, int partitions) {

@@ -8,7 +8,7 @@ import java.util.function.Supplier;
 /**
  * Posts what has changed in the Weft tab to Spark's event log. The pause between two posts doubles
  * from 5 seconds to 10 minutes. Executors are in a post after 1, 2, 4 minutes and so on, and in the
- * last one. So the size of the log grows with the shuffles and not with the time.
+ * last one. So the log grows with the shuffles, and little with the time.
  *
  * <p>Thread-safe.
  */

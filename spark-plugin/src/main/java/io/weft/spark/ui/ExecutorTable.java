@@ -3,8 +3,11 @@ package io.weft.spark.ui;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.runtime.WeftMetrics;
+import io.weft.spark.runtime.WeftMetrics.Metric;
 import io.weft.spark.runtime.WeftMetrics.Metric.Kind;
 import io.weft.spark.ui.ExecutorRow.MemorySample;
+import io.weft.spark.ui.Overview.CollectiveRow;
+import io.weft.transfers.TransferCounter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -28,6 +31,7 @@ public final class ExecutorTable {
   /** Maximum number of samples of an executor's memory. */
   static final int MAX_SAMPLES = 60;
 
+  private static final String CALLS = "collectiveCalls";
   private static final long FIRST_PAUSE_MILLIS = 2_000;
 
   private final Map<String, Executor> running = new LinkedHashMap<>();
@@ -112,13 +116,17 @@ public final class ExecutorTable {
       return Optional.empty();
     }
     changed.add(id);
-    ended.put(id, executor);
+    addEnded(executor);
+    return Optional.of(executor.host);
+  }
+
+  private void addEnded(Executor executor) {
+    ended.put(executor.id, executor);
     if (ended.size() > MAX_ENDED) {
       Executor oldest = ended.remove(ended.keySet().iterator().next());
       changed.remove(oldest.id);
       counters(oldest.values).forEach((name, value) -> dropped.merge(name, value, Long::sum));
     }
-    return Optional.of(executor.host);
   }
 
   private static Map<String, Long> counters(Map<String, Long> values) {
@@ -129,15 +137,20 @@ public final class ExecutorTable {
     return counters;
   }
 
-  /** Replaces the figures of an executor. */
+  /** Replaces the figures of an executor. One that has ended stays so. */
   synchronized void set(ExecutorRow row) {
-    running.remove(row.id());
-    ended.remove(row.id());
     Executor executor = new Executor(row.id(), row.host());
     executor.warning = row.warning();
     executor.values = row.values();
     executor.memory.addAll(row.memory());
-    (row.running() ? running : ended).put(row.id(), executor);
+    running.remove(row.id());
+    if (ended.containsKey(row.id())) {
+      ended.put(row.id(), executor);
+    } else if (row.running()) {
+      running.put(row.id(), executor);
+    } else {
+      addEnded(executor);
+    }
   }
 
   /** The sum of a metric over all executors that ever ran. */
@@ -149,6 +162,25 @@ public final class ExecutorTable {
       }
     }
     return sum;
+  }
+
+  /** The collectives by algorithm, and the transfers, of all executors that ever ran. */
+  public List<CollectiveRow> collectives() {
+    List<CollectiveRow> rows = new ArrayList<>();
+    for (Metric metric : WeftMetrics.all()) {
+      String algorithm = metric.name().replaceFirst("^" + CALLS, "");
+      long calls = metric.name().startsWith(CALLS) ? total(metric.name()) : 0;
+      if (calls > 0 && !algorithm.isEmpty()) {
+        long bytes = total("collectiveBytes" + algorithm);
+        rows.add(new CollectiveRow(algorithm, calls, bytes, total("collectiveNanos" + algorithm)));
+      }
+    }
+    long sent = total(WeftMetrics.name(TransferCounter.SENT));
+    if (sent > 0) {
+      long bytes = total(WeftMetrics.name(TransferCounter.BYTES_SENT));
+      rows.add(new CollectiveRow("Transfers", sent, bytes, 0));
+    }
+    return rows;
   }
 
   /** Returns the executors that have changed since the last call. */

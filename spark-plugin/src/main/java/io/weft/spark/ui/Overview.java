@@ -10,24 +10,29 @@ import java.util.Objects;
  *
  * @param version of Weft
  * @param state whether Weft is on, as sentences
+ * @param shuffles number of shuffles so far, also of those that are no longer in the table
  * @param reasons by title of a table: how many shuffles, feeds or exchanges went another way, by
  *     reason
  * @param paths between running executors
  * @param pathsTitle title of their table
+ * @param collectives that all executors made, also those that are no longer in the table
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 public record Overview(
     String version,
     String state,
+    long shuffles,
     Map<String, Map<String, Long>> reasons,
     List<PathRow> paths,
-    String pathsTitle) {
+    String pathsTitle,
+    List<CollectiveRow> collectives) {
   public Overview {
     version = Objects.requireNonNullElse(version, "");
     state = Objects.requireNonNullElse(state, "");
     reasons = reasons == null ? Map.of() : reasons;
     paths = paths == null ? List.of() : List.copyOf(paths);
     pathsTitle = Objects.requireNonNullElse(pathsTitle, "");
+    collectives = collectives == null ? List.of() : List.copyOf(collectives);
   }
 
   /**
@@ -38,4 +43,15 @@ public record Overview(
    */
   @JsonIgnoreProperties(ignoreUnknown = true)
   public record PathRow(String what, String path, String reason, long pairs, String example) {}
+
+  /**
+   * Collectives by one algorithm, or transfers.
+   *
+   * @param algorithm its name, or "Transfers"
+   * @param calls number of calls; of transfers, the arrays sent
+   * @param bytes moved by them
+   * @param nanos their time, added up over ranks; 0 for transfers
+   */
+  @JsonIgnoreProperties(ignoreUnknown = true)
+  public record CollectiveRow(String algorithm, long calls, long bytes, long nanos) {}
 }

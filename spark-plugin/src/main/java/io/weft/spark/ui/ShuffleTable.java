@@ -102,9 +102,8 @@ public final class ShuffleTable {
    *
    * @param rows of this page
    * @param total number of shuffles in the table
-   * @param dropped number of older shuffles that are no longer in the table
    */
-  public record Page(List<ShuffleRow> rows, int total, long dropped) {}
+  public record Page(List<ShuffleRow> rows, int total) {}
 
   /** Records the route of a shuffle. */
   public synchronized void routed(int id, RouteTaken route) {
@@ -125,6 +124,11 @@ public final class ShuffleTable {
   public synchronized boolean isRouted(int id) {
     Shuffle shuffle = shuffles.get(id);
     return shuffle != null && shuffle.isRouted;
+  }
+
+  /** Number of shuffles so far, also of those that are no longer in the table. */
+  public synchronized long total() {
+    return dropped + shuffles.size();
   }
 
   /** Records a completed attempt of a stage that wrote a shuffle. */
@@ -209,14 +213,8 @@ public final class ShuffleTable {
    * @param count maximum number of rows
    */
   Page page(Comparator<ShuffleRow> order, long from, int count) {
-    List<ShuffleRow> all = new ArrayList<>();
-    long droppedNow;
-    synchronized (this) {
-      shuffles.values().forEach(shuffle -> all.add(shuffle.row()));
-      droppedNow = dropped;
-    }
-    all.sort(order);
-    return new Page(all.stream().skip(from).limit(count).toList(), all.size(), droppedNow);
+    List<ShuffleRow> all = rows();
+    return new Page(all.stream().sorted(order).skip(from).limit(count).toList(), all.size());
   }
 
   /** Returns all rows, the oldest shuffle first. */

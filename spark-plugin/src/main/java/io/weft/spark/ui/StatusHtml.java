@@ -9,8 +9,8 @@ import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.runtime.WeftMetrics;
 import io.weft.spark.runtime.WeftMetrics.Metric;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
+import io.weft.spark.ui.Overview.CollectiveRow;
 import io.weft.spark.ui.TabRequest.Column;
-import io.weft.transfers.TransferCounter;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -26,7 +26,6 @@ import java.util.stream.Stream;
  * paging are links, and figures on pictures are tooltips of SVG. For one request.
  */
 final class StatusHtml {
-  private static final String CALLS = "collectiveCalls";
   private static final int SHOWN_EVENTS = 100;
 
   private final TabContents contents;
@@ -56,7 +55,7 @@ final class StatusHtml {
     html.append(escape(overview.state())).append("</p>");
     html.append("<p><a href=\"json").append(escape(request.onPage(request.page())));
     html.append("\">This page as JSON</a></p>");
-    shuffles();
+    shuffles(overview);
     traffic();
     executors();
     timeLine();
@@ -64,11 +63,11 @@ final class StatusHtml {
     if (!overview.paths().isEmpty()) {
       paths(overview);
     }
-    collectives();
+    collectives(overview.collectives());
     settings();
   }
 
-  private void shuffles() {
+  private void shuffles(Overview overview) {
     ShuffleTable.Page page =
         contents.activity().shuffles().page(request.order(), request.from(), request.pageSize());
     title("shuffles", "Shuffles (" + number(page.total()) + ")");
@@ -86,8 +85,9 @@ final class StatusHtml {
       }
     }
     table(head, page.rows().stream().map(this::shuffle));
-    if (page.dropped() > 0) {
-      empty(number(page.dropped()) + " older shuffles are not in the table.");
+    if (overview.shuffles() > page.total()) {
+      long older = overview.shuffles() - page.total();
+      empty(number(older) + " older shuffles are not in the table.");
     }
   }
 
@@ -258,37 +258,24 @@ final class StatusHtml {
                         .toList()));
   }
 
-  private void collectives() {
+  private void collectives(List<CollectiveRow> rows) {
     title("", "Collectives and transfers");
-    List<List<String>> rows = collectiveRows(contents.activity().executors());
     if (rows.isEmpty()) {
       empty("Calls, bytes and time by algorithm, once tasks use WeftCollectives or WeftTransfers.");
-    } else {
-      table(List.of("Algorithm", "Calls", "Bytes", "Time, added up over ranks"), rows.stream());
+      return;
     }
-  }
-
-  private static List<List<String>> collectiveRows(ExecutorTable executors) {
-    List<List<String>> rows = new ArrayList<>();
-    for (Metric metric : WeftMetrics.all()) {
-      String algorithm = metric.name().replaceFirst("^" + CALLS, "");
-      long calls = metric.name().startsWith(CALLS) ? executors.total(metric.name()) : 0;
-      if (calls > 0 && !algorithm.isEmpty()) {
-        long nanos = executors.total("collectiveNanos" + algorithm);
-        rows.add(
-            List.of(
-                escape(algorithm),
-                number(calls),
-                bytes(executors.total("collectiveBytes" + algorithm)),
-                millis(TimeUnit.NANOSECONDS.toMillis(nanos))));
-      }
-    }
-    long sent = executors.total(WeftMetrics.name(TransferCounter.SENT));
-    if (sent > 0) {
-      long bytes = executors.total(WeftMetrics.name(TransferCounter.BYTES_SENT));
-      rows.add(List.of("Transfers", number(sent), bytes(bytes), "–"));
-    }
-    return rows;
+    table(
+        List.of("Algorithm", "Calls", "Bytes", "Time, added up over ranks"),
+        rows.stream()
+            .map(
+                row ->
+                    List.of(
+                        escape(row.algorithm()),
+                        number(row.calls()),
+                        bytes(row.bytes()),
+                        row.nanos() > 0
+                            ? millis(TimeUnit.NANOSECONDS.toMillis(row.nanos()))
+                            : "–")));
   }
 
   private void settings() {

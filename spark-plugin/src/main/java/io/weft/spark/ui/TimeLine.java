@@ -7,10 +7,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 
 /**
- * What happened in an application. An event that repeats is kept once, with its number. Keeps the
- * last {@link #MAX_EVENTS}. Thread-safe.
+ * What happened in an application. An event that repeats is kept once, with its number. Keeps
+ * {@link #MAX_EVENTS}; the oldest of the most frequent kind goes first. Thread-safe.
  */
 final class TimeLine {
   /** Maximum number of events. */
@@ -64,12 +65,18 @@ final class TimeLine {
   }
 
   synchronized void add(long time, Kind kind, String text) {
-    String kept = text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) + "…" : text;
+    String kept = text.length() > MAX_TEXT ? cut(text) + "…" : text;
     Event before = events.get(new Key(kind.label(), kept));
     set(
         before == null
             ? new Event(time, time, 1, kind.label(), kept)
             : new Event(before.first(), time, before.count() + 1, kind.label(), kept));
+  }
+
+  /** Cuts between characters: half of one could not be written as JSON. */
+  private static String cut(String text) {
+    boolean inside = Character.isHighSurrogate(text.charAt(MAX_TEXT - 1));
+    return text.substring(0, inside ? MAX_TEXT - 1 : MAX_TEXT);
   }
 
   /** Adds an event, or replaces it. */
@@ -81,10 +88,22 @@ final class TimeLine {
     events.put(key, event);
     changed.put(key, event);
     if (events.size() > MAX_EVENTS) {
-      Key oldest = events.keySet().iterator().next();
+      Key oldest = oldestOfTheMostFrequentKind();
       events.remove(oldest);
       changed.remove(oldest);
     }
+  }
+
+  /** Many events of one kind, such as executors that end, must not push out the others. */
+  private Key oldestOfTheMostFrequentKind() {
+    Map<String, Integer> kinds = new TreeMap<>();
+    String most = "";
+    for (Key key : events.keySet()) {
+      int count = kinds.merge(key.kind(), 1, Integer::sum);
+      most = count > kinds.getOrDefault(most, 0) ? key.kind() : most;
+    }
+    String kind = most;
+    return events.keySet().stream().filter(key -> key.kind().equals(kind)).findFirst().get();
   }
 
   /** Returns all events, in the order in which they last happened. */

@@ -126,15 +126,16 @@ final class TrafficMatrix {
 
   /** Replaces all figures. */
   synchronized void set(Snapshot snapshot) {
-    byHost = snapshot.byHost();
-    groups = new TreeMap<>();
-    bytes = new long[0][0];
     List<String> names = snapshot.names();
+    Map<String, Integer> rows = new TreeMap<>();
+    long[][] figures = new long[names.size()][];
     for (int row = 0; row < names.size(); row++) {
-      for (int column = 0; column < names.size(); column++) {
-        add(names.get(row), names.get(column), snapshot.bytes().get(row).get(column));
-      }
+      rows.put(names.get(row), row);
+      figures[row] = snapshot.bytes().get(row).stream().mapToLong(Long::longValue).toArray();
     }
+    byHost = snapshot.byHost();
+    groups = rows;
+    bytes = figures;
   }
 
   /** Returns the figures, in the order of names; numbers are in numeric order. */

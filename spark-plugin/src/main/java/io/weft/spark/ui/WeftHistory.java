@@ -1,10 +1,10 @@
 package io.weft.spark.ui;
 
 import io.weft.spark.compat.ScalaInterop;
-import java.util.NoSuchElementException;
 import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.status.AppHistoryServerPlugin;
 import org.apache.spark.status.ElementTrackingStore;
 import org.apache.spark.ui.SparkUI;
@@ -34,27 +34,34 @@ public final class WeftHistory implements AppHistoryServerPlugin {
 
   @Override
   public void setupUI(SparkUI ui) {
-    KVStore store = ui.store().store();
-    ActivityEvent all;
+    // A failure here must not keep Spark from showing its own tabs.
     try {
-      all = StatusJson.read(store.read(Stored.class, Stored.KEY).json);
-    } catch (NoSuchElementException e) {
-      return;
-    } catch (Exception e) {
-      LOG.warn("The Weft tab of an application cannot be read; its other tabs can", e);
-      return;
+      KVStore store = ui.store().store();
+      if (store.count(Stored.class) > 0) {
+        attach(ui, StatusJson.read(store.read(Stored.class, Stored.KEY).json));
+      }
+    } catch (Exception | LinkageError e) {
+      LOG.warn("The Weft tab of an application cannot be shown; its other tabs can", e);
     }
+  }
+
+  private static void attach(SparkUI ui, ActivityEvent all) {
     Activity activity = new Activity();
     activity.apply(all);
     Overview overview = all.overview();
     WeftTab.attach(ui, new TabContents(() -> overview, activity, settings(ui)));
   }
 
-  /** The application's settings, from which Spark has removed secrets. */
+  /** The application's settings of Weft, from which Spark has removed secrets. */
   private static SparkConf settings(SparkUI ui) {
     SparkConf conf = new SparkConf(false);
     CollectionConverters.asJava(ui.store().environmentInfo().sparkProperties())
-        .forEach(property -> conf.set(property._1(), property._2()));
+        .forEach(
+            property -> {
+              if (property._1().startsWith("spark.weft.")) {
+                conf.set(property._1(), property._2());
+              }
+            });
     return conf;
   }
 
@@ -72,6 +79,12 @@ public final class WeftHistory implements AppHistoryServerPlugin {
         store.write(new Stored(StatusJson.write(activity.all(overview))));
       }
       return BoxedUnit.UNIT;
+    }
+
+    /** Ends executors of which the driver logged no more. */
+    @Override
+    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+      activity.executors().ended(removed.executorId());
     }
 
     @Override

@@ -6,6 +6,7 @@ import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.ui.ExecutorRow.MemorySample;
+import io.weft.spark.ui.Overview.CollectiveRow;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.util.JsonProtocol;
@@ -47,13 +48,13 @@ class ActivityTest {
     ShuffleTable.Page page =
         activity.shuffles().page(MadeUpActivity.request("desc", "false").order(), 0, 1);
     assertThat(page.total()).isEqualTo(ShuffleTable.MAX_SHUFFLES);
-    assertThat(page.dropped()).isEqualTo(10);
+    assertThat(activity.shuffles().total()).isEqualTo(ShuffleTable.MAX_SHUFFLES + 10);
     assertThat(page.rows().get(0).id()).isEqualTo(10);
-    assertThat(activity.takeChanges(MadeUpActivity.overview(), false).shuffles())
+    assertThat(activity.takeChanges(made.overview(), false).shuffles())
         .hasSize(ShuffleTable.MAX_SHUFFLES);
     activity.shuffles().add(MadeUpActivity.figures(3, 1));
     activity.shuffles().add(MadeUpActivity.figures(30, 1));
-    assertThat(activity.takeChanges(MadeUpActivity.overview(), false).shuffles())
+    assertThat(activity.takeChanges(made.overview(), false).shuffles())
         .extracting(ShuffleRow::id)
         .containsExactly(30);
     assertThat(made.html()).contains("10 older shuffles are not in the table");
@@ -121,6 +122,53 @@ class ActivityTest {
   }
 
   @Test
+  void manyEventsOfOneKindDoNotPushOutOthers() {
+    activity.switchedOff("too many failures");
+    activity.fellBack("it is off");
+    for (int i = 0; i < 2 * TimeLine.MAX_EVENTS; i++) {
+      activity.pressed("" + i);
+      activity.failed("failure " + i);
+    }
+    assertThat(activity.timeLine().events())
+        .hasSize(TimeLine.MAX_EVENTS)
+        .extracting(TimeLine.Event::text)
+        .contains("new shuffles go through Spark's sort shuffle: too many failures")
+        .contains("Spark's sort shuffle carries a shuffle: it is off")
+        .contains("failure " + (2 * TimeLine.MAX_EVENTS - 1))
+        .doesNotContain("failure 0");
+  }
+
+  /** Half a character could not be written to the log as UTF-8. */
+  @Test
+  void longTextsAreCutBetweenCharacters() {
+    activity.failed("x" + "\uD83D\uDE00".repeat(1000));
+    ActivityEvent event = activity.takeChanges(made.overview(), true);
+    assertThat(JsonProtocol.sparkEventFromJson(JsonProtocol.sparkEventToJsonString(event)))
+        .isEqualTo(event);
+  }
+
+  @Test
+  void collectivesOfAllExecutorsAddUp() {
+    for (int i = 0; i < 2 * ExecutorTable.MAX_ENDED; i++) {
+      ExecutorReport report =
+          new ExecutorReport(
+              "" + i,
+              "host",
+              Map.of(
+                  "collectiveCallsRing", 2L,
+                  "collectiveBytesRing", 1024L,
+                  "collectiveNanosRing", 5_000_000L));
+      activity.reported(new Report(report, TrafficReport.NONE, false), false);
+      activity.ended("" + i, "killed");
+    }
+    assertThat(made.overview().collectives())
+        .containsExactly(new CollectiveRow("Ring", 800, 409_600, 2_000_000_000L));
+    assertThat(made.html()).contains("<td>Ring</td><td>800</td><td>400.0 KiB</td><td>2.0 s</td>");
+    assertThat(StatusJson.of(made.contents(), MadeUpActivity.request()))
+        .contains("\"algorithm\":\"Ring\",\"calls\":800");
+  }
+
+  @Test
   void adoptedOutputsAreAnEvent() {
     report("1", false, "outputsAdopted", 5);
     report("1", false, "outputsAdopted", 5);
@@ -146,18 +194,15 @@ class ActivityTest {
       }
       activity.failed("failure in step " + step / 2);
       String json =
-          JsonProtocol.sparkEventToJsonString(
-              activity.takeChanges(MadeUpActivity.overview(), step % 2 == 0));
+          JsonProtocol.sparkEventToJsonString(activity.takeChanges(made.overview(), step % 2 == 0));
       assertThat(json).contains("\"Event\":\"io.weft.spark.ui.ActivityEvent\"");
       read.apply((ActivityEvent) JsonProtocol.sparkEventFromJson(json));
     }
-    assertThat(read.all(MadeUpActivity.overview()))
-        .isEqualTo(activity.all(MadeUpActivity.overview()));
-    assertThat(StatusJson.read(StatusJson.write(read.all(MadeUpActivity.overview()))))
-        .isEqualTo(activity.all(MadeUpActivity.overview()));
-    assertThat(activity.takeChanges(MadeUpActivity.overview(), true))
-        .isEqualTo(
-            new ActivityEvent(MadeUpActivity.overview(), List.of(), List.of(), null, List.of()));
+    assertThat(read.all(made.overview())).isEqualTo(activity.all(made.overview()));
+    assertThat(StatusJson.read(StatusJson.write(read.all(made.overview()))))
+        .isEqualTo(activity.all(made.overview()));
+    assertThat(activity.takeChanges(made.overview(), true))
+        .isEqualTo(new ActivityEvent(made.overview(), List.of(), List.of(), null, List.of()));
   }
 
   /** A later version may add figures, an earlier one may lack them. */

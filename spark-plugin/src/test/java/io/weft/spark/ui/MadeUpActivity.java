@@ -32,13 +32,19 @@ final class MadeUpActivity {
     return HOSTS.get(executor / EXECUTORS_OF_A_HOST);
   }
 
-  static Overview overview() {
+  Overview overview() {
     return new Overview(
-        "1.0", "On.", Map.of("Shuffles left to Spark's sort shuffle", Map.of()), List.of(), "");
+        "1.0",
+        "On.",
+        activity.shuffles().total(),
+        Map.of("Shuffles left to Spark's sort shuffle", Map.of()),
+        List.of(),
+        "",
+        activity.executors().collectives());
   }
 
   TabContents contents() {
-    return new TabContents(MadeUpActivity::overview, activity, new SparkConf(false));
+    return new TabContents(this::overview, activity, new SparkConf(false));
   }
 
   String html(String... parameters) {

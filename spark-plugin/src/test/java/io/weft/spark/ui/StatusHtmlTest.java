@@ -8,6 +8,7 @@ import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
+import io.weft.spark.ui.Overview.CollectiveRow;
 import io.weft.spark.ui.Overview.PathRow;
 import io.weft.spark.ui.TabRequest.Column;
 import java.io.StringReader;
@@ -135,9 +136,11 @@ class StatusHtmlTest {
         new Overview(
             HOSTILE,
             HOSTILE,
+            1,
             Map.of(HOSTILE, Map.of(HOSTILE, 1L)),
             List.of(new PathRow(HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)),
-            HOSTILE);
+            HOSTILE,
+            List.of(new CollectiveRow(HOSTILE, 1, 1, 1)));
     String html =
         StatusHtml.of(
             new TabContents(() -> overview, made.activity, conf),
@@ -160,9 +163,7 @@ class StatusHtmlTest {
     SparkConf conf = new SparkConf(false).set("spark.weft.fetch.timeout", "7s");
     String html =
         StatusHtml.of(
-            new TabContents(MadeUpActivity::overview, made.activity, conf),
-            MadeUpActivity.request(),
-            "/");
+            new TabContents(made::overview, made.activity, conf), MadeUpActivity.request(), "/");
     assertThat(html)
         .contains("<td>spark.weft.fetch.timeout</td><td>7s</td><td>120s</td>")
         .doesNotContain("<td>spark.weft.fetch.timeout</td><td>120s</td>");

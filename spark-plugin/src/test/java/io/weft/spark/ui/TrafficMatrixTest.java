@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Bytes between executors, their groups, and the picture of them. */
 class TrafficMatrixTest {
@@ -73,9 +75,12 @@ class TrafficMatrixTest {
     assertThat(snapshot.bytes()).containsExactly(List.of(5L, 4L), List.of(0L, 0L));
   }
 
-  @Test
-  void aSnapshotCanBeSet() {
-    all(100);
+  /** With 1000 executors, some names are before and some after that of the group of others. */
+  @ParameterizedTest
+  @CsvSource({"3", "100", "1000"})
+  void aSnapshotCanBeSet(int executors) {
+    matrix.add("0", "zone-host", true, Map.of("", 5L));
+    all(executors);
     TrafficMatrix copy = new TrafficMatrix(TrafficMatrixTest::host);
     copy.set(matrix.snapshot());
     assertThat(copy.snapshot()).isEqualTo(matrix.snapshot());

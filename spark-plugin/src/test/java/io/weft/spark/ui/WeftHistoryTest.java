@@ -21,6 +21,11 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.deploy.history.FsHistoryProvider;
 import org.apache.spark.deploy.history.HistoryServer;
 import org.apache.spark.internal.config.package$;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.status.ElementTrackingStore;
+import org.apache.spark.util.kvstore.InMemoryStore;
+import org.apache.spark.util.kvstore.KVStore;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -172,6 +177,40 @@ class WeftHistoryTest {
           .doesNotContain("/weft/");
       assertThat(server.page(run.id(), "/stages/")).contains("Completed Stages");
     }
+  }
+
+  /** Spark records the settings of an application once; a log may have lost them. */
+  @Test
+  void whatIsMissingCostsOnlyTheTab() throws IOException {
+    Run run = run(Map.of("spark.eventLog.compress", "false"));
+    for (Path log : files()) {
+      List<String> lines = Files.readAllLines(log);
+      Files.write(
+          log, lines.stream().filter(l -> !l.contains("SparkListenerEnvironmentUpdate")).toList());
+    }
+    try (Server server = new Server(logs, Map.of())) {
+      assertThat(server.page(run.id(), "/stages/")).contains("Completed Stages");
+    }
+  }
+
+  /** The driver may drop an ended executor before it logs its end. */
+  @Test
+  void executorsEndWithSparksEvent() throws Exception {
+    MadeUpActivity made = new MadeUpActivity();
+    made.report(1, 4, 0, 1);
+    made.report(2, 4, 0, 1);
+    KVStore kept = new InMemoryStore();
+    ElementTrackingStore store = new ElementTrackingStore(kept, new SparkConf(false));
+    SparkListener replay = new WeftHistory().createListeners(new SparkConf(false), store).head();
+    ActivityEvent event = made.activity.takeChanges(made.overview(), true);
+    replay.onOtherEvent(event);
+    replay.onExecutorRemoved(new SparkListenerExecutorRemoved(1, "1", "killed"));
+    replay.onOtherEvent(event);
+    store.close(false);
+    WeftHistory.Stored stored = kept.read(WeftHistory.Stored.class, WeftHistory.Stored.KEY);
+    assertThat(StatusJson.read(stored.json).executors())
+        .extracting(row -> row.id() + " " + row.running())
+        .containsExactly("2 true", "1 false");
   }
 
   /** All files of the logs. */

@@ -48,7 +48,12 @@ class WeftTabTest {
       spark.session().range(5000).toDF().repartition(7).toJavaRDD().count();
       spark.session().range(3000).toDF().repartition(2).toJavaRDD().count();
       JsonNode json =
-          awaitJson(spark, page -> page.at("/executors/rows/0/values/localBytes").longValue() > 0);
+          awaitJson(
+              spark,
+              page ->
+                  sum(page.at("/shuffles/rows"), "own")
+                          == LocalSpark.count(ExchangeCounter.LOCAL_BYTES)
+                      && sum(page.at("/shuffles/rows"), "attempts") == 2);
       JsonNode shuffles = json.at("/shuffles/rows");
       assertThat(shuffles.findValues("rows"))
           .extracting(JsonNode::longValue)
