@@ -143,7 +143,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
     if (adopts) {
       carried.put(shuffleId, new WeakReference<>(dependency));
     }
-    routes.add(shuffleId, route(dependency));
+    if (dependency instanceof ExchangeDependency exchanged) {
+      routes.add(shuffleId, exchanged);
+    } else {
+      routes.add(shuffleId, route(dependency));
+    }
     return new WeftShuffleHandle<>(shuffleId, dependency);
   }
 
@@ -160,9 +164,6 @@ public final class WeftShuffleManager extends SortShuffleManager {
   }
 
   private RouteTaken route(ShuffleDependency<?, ?, ?> dependency) {
-    if (dependency instanceof ExchangeDependency exchanged) {
-      return exchanged.route();
-    }
     return switch (RecordRoute.of(dependency, conf)) {
       case ROWS -> route(dependency, "rows", "its records are packed SQL rows");
       case KRYO -> route(dependency, "Kryo records", "WeftKryoRegistrator is set");
