@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.feed.WeftFeed;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import java.io.IOException;
 import java.io.InputStream;
@@ -15,10 +16,13 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.util.Utils;
 import org.junit.jupiter.api.Test;
 
@@ -74,6 +78,26 @@ class WeftTabTest {
       String stage = shuffles.at("/0/writers/0").asText();
       assertThat(get(spark, "/stages/stage/?id=" + stage + "&attempt=0"))
           .contains("Details for Stage " + stage);
+    }
+  }
+
+  /** Spark registers a shuffle while the constructor of its dependency still runs. */
+  @Test
+  void dependenciesNameTheirRoutes() {
+    try (LocalSpark spark = start(Map.of("spark.weft.route", "columns"))) {
+      Dataset<Row> numbers = spark.session().range(100).toDF();
+      numbers.repartition(3, numbers.col("id")).toJavaRDD().count();
+      WeftFeed.shards(numbers, 2).batchRows(10).export().close();
+      JsonNode json =
+          awaitJson(
+              spark,
+              page ->
+                  page.at("/shuffles/rows")
+                      .findValuesAsText("route")
+                      .containsAll(List.of("columns", "feed")));
+      assertThat(json.at("/shuffles/rows").findValuesAsText("why"))
+          .contains("its rows go to the ranks of a feed")
+          .allSatisfy(why -> assertThat(why).isNotEmpty().isNotEqualTo("null"));
     }
   }
 
