@@ -133,9 +133,4 @@ abstract class HeldSourcesFixture extends TransferFixture {
           .until(() -> executors.count(executor, TransferCounter.GROUPS_BEHIND_DEVICES) == 1);
     }
   }
-
-  long manifests() {
-    return executors.count(0, TransferCounter.MANIFESTS)
-        + executors.count(1, TransferCounter.MANIFESTS);
-  }
 }
