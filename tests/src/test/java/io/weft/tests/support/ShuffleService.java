@@ -30,6 +30,9 @@ public final class ShuffleService implements AutoCloseable {
             Integer.toString(freePort()));
     SparkConf conf = new SparkConf(false);
     settings.forEach(conf::set);
+    // The service refuses executors whose local folders are not below its own.
+    conf.set("spark.local.dir", BuildTree.target().toString());
+    conf.set("spark.shuffle.service.db.enabled", "false");
     SecurityManager security =
         new SecurityManager(
             conf,

@@ -274,8 +274,12 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   }
 
   @Override
-  public void beforeAll(ExtensionContext context) {
-    start();
+  public void beforeAll(ExtensionContext context) throws Exception {
+    try {
+      start();
+    } catch (RuntimeException e) {
+      throw new IllegalStateException(workspace.withExecutorErrors(e).getMessage(), e);
+    }
   }
 
   @Override

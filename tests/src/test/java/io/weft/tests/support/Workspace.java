@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,24 +17,34 @@ import org.awaitility.core.ConditionTimeoutException;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.LifecycleMethodExecutionExceptionHandler;
+import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
+import org.opentest4j.TestAbortedException;
 
 /**
  * The folders of one class of tests, and the check that they are empty at its end. Use a static
  * field with {@code @RegisterExtension}. Weft gets a separate shared-memory folder for the class,
- * so that other builds on this machine cause no false leak reports.
+ * so that other builds on this machine cause no false leak reports. The failure of a test names the
+ * errors in the logs of executors that ran since the class began.
  */
-public final class Workspace implements BeforeAllCallback, AfterAllCallback {
+public final class Workspace
+    implements BeforeAllCallback,
+        AfterAllCallback,
+        TestExecutionExceptionHandler,
+        LifecycleMethodExecutionExceptionHandler {
   private static final Duration LIMIT = Duration.ofSeconds(60);
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
   private Path folder;
   private Path sharedMemory;
+  private Instant began = Instant.MAX;
 
   /** Processes that another extension of the test has started, such as a network. */
   private Set<ProcessHandle> before = Set.of();
 
   /** Opens the folders, as the extension does before the class. */
   public void open(String name) {
+    began = Instant.now();
     before = ProcessHandle.current().descendants().collect(Collectors.toSet());
     try {
       folder = BuildTree.newFolder(name);
@@ -161,5 +172,38 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
   @Override
   public void afterAll(ExtensionContext context) {
     close();
+  }
+
+  @Override
+  public void handleTestExecutionException(ExtensionContext context, Throwable failure)
+      throws Throwable {
+    throw withExecutorErrors(failure);
+  }
+
+  @Override
+  public void handleBeforeAllMethodExecutionException(ExtensionContext context, Throwable failure)
+      throws Throwable {
+    throw withExecutorErrors(failure);
+  }
+
+  @Override
+  public void handleBeforeEachMethodExecutionException(ExtensionContext context, Throwable failure)
+      throws Throwable {
+    throw withExecutorErrors(failure);
+  }
+
+  /**
+   * Returns a failure whose message also has the errors of executors: a test report often shows
+   * only messages. An aborted assumption stays as it is.
+   */
+  Throwable withExecutorErrors(Throwable failure) {
+    if (failure instanceof TestAbortedException) {
+      return failure;
+    }
+    List<String> errors = ExecutorErrors.since(began);
+    return errors.isEmpty()
+        ? failure
+        : new AssertionError(
+            failure.getMessage() + "\nErrors of executors:\n" + String.join("\n", errors), failure);
   }
 }

@@ -10,6 +10,7 @@ import io.weft.shuffle.net.OpenBlocks.BlockRange;
 import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.TrafficRecorder;
@@ -76,8 +77,8 @@ class SecurityTest {
         .set("spark.weft.memory.segmentSize", segment)
         .set("spark.weft.memory.size", segment)
         .start();
-    PeerAddress executor = TrafficRecorder.realAddress("0");
-    try (TrafficRecorder tap = new TrafficRecorder("0", "1")) {
+    PeerAddress executor = TrafficRecorder.realAddress(executors()[0]);
+    try (TrafficRecorder tap = new TrafficRecorder(executors())) {
       JavaRDD<String> rows = shuffled();
       assertRowsAreRight(rows);
       assertThat(tap.contains(MARKER)).as("plain text on the network").isTrue();
@@ -97,7 +98,7 @@ class SecurityTest {
         .set("spark.authenticate.secret", "well kept")
         .set("spark.network.crypto.enabled", "true")
         .start();
-    PeerAddress executor = TrafficRecorder.realAddress("0");
+    PeerAddress executor = TrafficRecorder.realAddress(executors()[0]);
     assertNothingIsSeenOnTheNetwork();
     assertThatThrownBy(() -> askAsAStranger(executor)).hasMessageContaining("Expected SaslMessage");
   }
@@ -137,6 +138,11 @@ class SecurityTest {
     assertThat(rows.count()).isEqualTo(ROWS);
   }
 
+  /** The ids of the executors; one that ended at its start has been replaced by another. */
+  private String[] executors() {
+    return cluster.executors().stream().map(ExecutorProcess::id).toArray(String[]::new);
+  }
+
   private JavaRDD<String> shuffled() {
     return cluster.session().sql(SELECT).repartition(5, col("id")).javaRDD().map(RowText.FUNCTION);
   }
@@ -148,7 +154,7 @@ class SecurityTest {
   }
 
   private void assertNothingIsSeenOnTheNetwork() throws Exception {
-    try (TrafficRecorder tap = new TrafficRecorder("0", "1")) {
+    try (TrafficRecorder tap = new TrafficRecorder(executors())) {
       assertRowsAreRight(shuffled());
       assertThat(tap.bytes()).as("bytes that passed").isGreaterThan(1 << 20);
       assertThat(tap.contains(MARKER)).as("plain text on the network").isFalse();
