@@ -10,14 +10,14 @@ final class ConfigurationPage {
 
       For: users and platform teams who configure Weft.
 
-      One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. Everything below is optional.
-      Sizes take Spark's units (`512m`, `8g`; without one, bytes), durations too (`500ms`, `2min`; without
-      one, seconds). A wrong value or an unknown key stops the application at its start with an error that
-      names the key, the value and what is allowed. *Session* settings can be changed between queries with
-      `spark.conf.set`; the others are read once.
+      One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. All others are optional. Sizes
+      take Spark's units (`512m`; without one, bytes), durations too (`500ms`, `2min`; without one, seconds).
+      A wrong value or an unknown key stops the application at its start and names what is allowed.
+      Settings are read when the application starts. Those marked *session* can be changed between queries
+      with `spark.conf.set`.
 
-      | key | default | allowed | read | meaning |
-      |---|---|---|---|---|
+      | key | default | allowed | meaning |
+      |---|---|---|---|
       """;
 
   private static final String TAIL =
@@ -36,13 +36,13 @@ final class ConfigurationPage {
   }
 
   private static String row(Setting<?> setting) {
-    String read = setting.scope() == Setting.Scope.SESSION ? "per session" : "at start";
-    return "| `%s` | %s | %s | %s | %s |"
+    String session = setting.scope() == Setting.Scope.SESSION ? " *session*" : "";
+    return "| `%s`%s | %s | %s | %s |"
         .formatted(
             setting.key(),
+            session,
             setting.defaultText().isEmpty() ? "empty" : "`" + setting.defaultText() + "`",
             setting.allowed(),
-            read,
             setting.doc());
   }
 }
