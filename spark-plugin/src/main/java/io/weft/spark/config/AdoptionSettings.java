@@ -22,8 +22,8 @@ public final class AdoptionSettings {
           false,
           APPLICATION,
           "Whether an executor adopts the map outputs of another executor of its"
-              + " application that is killed on its host, so that Spark need not compute them"
-              + " again. New. Blocks in GPU memory cannot be adopted.");
+              + " application that is killed on its host. New. Blocks in GPU memory cannot be"
+              + " adopted.");
 
   /** How long an adoption may take. */
   public static final Setting<Duration> TIMEOUT =
@@ -43,8 +43,7 @@ public final class AdoptionSettings {
           Verify.SAMPLE,
           APPLICATION,
           "Which chunks on disk are verified before their map output is adopted: none, the"
-              + " first of each output (sample), or all (whole). Chunks in memory have no"
-              + " checksums. Readers verify chunks on disk in any case (spark.weft.checksums).");
+              + " first of each output (sample), or all (whole).");
 
   /** Whether adopted memory counts in the budget of its new owner. */
   public static final Setting<Boolean> IN_BUDGET =
@@ -54,9 +53,8 @@ public final class AdoptionSettings {
           true,
           APPLICATION,
           "Whether adopted segments count in spark.weft.memory.size and"
-              + " spark.weft.spill.size of the executor that adopts them, so that it spills"
-              + " earlier. When false, it has its whole budget beside them. In both cases it"
-              + " adopts at most these sizes.");
+              + " spark.weft.spill.size of the executor that adopts them. When false, it has its"
+              + " whole budget beside them. In both cases it adopts at most these sizes.");
 
   private AdoptionSettings() {}
 

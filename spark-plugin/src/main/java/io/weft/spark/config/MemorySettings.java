@@ -21,9 +21,9 @@ public final class MemorySettings {
           0L,
           APPLICATION,
           "Shared memory of each executor for shuffle data. 0 takes a quarter of the shared"
-              + " memory file system, at most 4g and at most what the JVM leaves of its container."
-              + " If that is less than two segments, it takes none. Other data goes to Spark's"
-              + " local folders, also if the container has no room when it is written.");
+              + " memory file system, at most 4g and at most what the JVM leaves of its container;"
+              + " none if that is less than two segments. Other data goes to Spark's local"
+              + " folders.");
 
   /** The part of a memory file system that Weft may fill. */
   public static final Setting<Double> HOST_FRACTION =
@@ -33,8 +33,7 @@ public final class MemorySettings {
           0.5,
           APPLICATION,
           "The part of the shared memory file system up to which the executors of a host"
-              + " fill it. Files of all programs count. Beyond it, executors use Spark's local"
-              + " folders.");
+              + " fill it. Files of all programs count.");
 
   /** Size of a segment of the arena. */
   public static final Setting<Long> SEGMENT_SIZE =
@@ -72,9 +71,8 @@ public final class MemorySettings {
           SettingTypes.duration(Duration.ZERO, Duration.ofDays(30)),
           Duration.ofMinutes(1),
           APPLICATION,
-          "Segments without data are deleted after this time, in memory and on disk. Until"
-              + " then later shuffles reuse them. Unused mappings of other executors' memory end"
-              + " then too. 0 keeps all until the executor ends.");
+          "Segments without data, and mappings without use, end after this time. Until then"
+              + " later shuffles reuse them. 0 keeps all until the executor ends.");
 
   /** Budget on disk for each executor. */
   public static final Setting<Long> SPILL_SIZE =
@@ -83,8 +81,8 @@ public final class MemorySettings {
           SettingTypes.bytes(0, 1024 * TIB),
           TIB,
           APPLICATION,
-          "Bytes of Spark's local folders for each executor's shuffle data beyond its"
-              + " shared memory. With 0, a task that finds no memory fails.");
+          "Bytes of Spark's local folders for each executor's shuffle data. With 0, a task"
+              + " that finds no memory fails.");
 
   /** Private memory for encrypting and decrypting chunks. */
   public static final Setting<Long> SPILL_PRIVATE_MEMORY =
@@ -95,11 +93,10 @@ public final class MemorySettings {
           APPLICATION,
           "Private memory of each executor with spark.io.encryption.enabled, used while"
               + " shared memory is full. Half is retained: spilled GPU memory, received arrays and"
-              + " batches of feeds. The rest is transient memory of map tasks and readers, which"
-              + " wait for it at most spark.weft.fetch.timeout. Below twice"
-              + " spark.weft.memory.segmentSize, segments and chunks are shorter. An application"
-              + " does not start if its executors run more tasks at once than the transient part"
-              + " has chunks.");
+              + " batches of feeds. The rest is transient memory of map tasks and readers. Below"
+              + " twice spark.weft.memory.segmentSize, segments and chunks are shorter. An"
+              + " application does not start if its executors run more tasks at once than the"
+              + " transient part has chunks.");
 
   private MemorySettings() {}
 

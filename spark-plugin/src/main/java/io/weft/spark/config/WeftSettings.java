@@ -60,7 +60,7 @@ public final class WeftSettings {
           APPLICATION,
           "The block sizes of SQL shuffles that Spark is told. spark: estimates of Spark's"
               + " own compressed blocks, so that adaptive execution decides as without Weft. real:"
-              + " the bytes of Weft's blocks, which are larger, so that partitions are smaller.");
+              + " the bytes of Weft's blocks, which are larger.");
 
   /** Whether Weft carries RDD shuffles of any serializer. */
   public static final Setting<Boolean> RDD_STREAMS =
@@ -80,8 +80,7 @@ public final class WeftSettings {
           3,
           APPLICATION,
           "Failed writes and fetches after which new shuffles use Spark's sort shuffle."
-              + " Failures of executors that end do not count; failed fetches of a stage attempt"
-              + " from one executor count once. 0: never.");
+              + " Failures of executors that end do not count. 0: never.");
 
   /** How blocks of other executors are read. */
   public static final Setting<TransportMode> TRANSPORT =
@@ -92,8 +91,7 @@ public final class WeftSettings {
           APPLICATION,
           "How an executor reads blocks of others. auto: in place on the same host, else by"
               + " TCP. shm: as auto, but fails if memory on the same host cannot be mapped. tcp:"
-              + " always by TCP. Only with auto, arrays and blocks in GPU memory use NCCL, CUDA"
-              + " IPC or host memory.");
+              + " always by TCP. Only with auto, data in GPU memory uses NCCL or CUDA IPC.");
 
   /** The NCCL library to load. */
   public static final Setting<String> NCCL_LIBRARY =
@@ -113,9 +111,8 @@ public final class WeftSettings {
           false,
           APPLICATION,
           "Whether NCCL, which does not encrypt, may transfer data between hosts although"
-              + " Spark encrypts its network (spark.network.crypto.enabled,"
-              + " spark.authenticate.enableSaslEncryption or spark.ssl.rpc.enabled). Control"
-              + " messages (keys, sizes, failures) are not encrypted then either.");
+              + " Spark encrypts its network. Control messages (keys, sizes, failures) are not"
+              + " encrypted then either.");
 
   /** The port of the executor's block server. */
   public static final Setting<Integer> PORT =
@@ -135,8 +132,7 @@ public final class WeftSettings {
           Duration.ofMinutes(2),
           APPLICATION,
           "Timeout of a request to another executor without progress; then Spark runs the"
-              + " map task again. Bytes of earlier requests on the connection count as progress."
-              + " It also limits the wait of a task for private memory.");
+              + " map task again. Also limits the wait of a task for private memory.");
 
   /** Bytes of one fetch request. */
   public static final Setting<Long> FETCH_REQUEST_SIZE =
@@ -145,7 +141,7 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, GIB),
           8 * MIB,
           APPLICATION,
-          "Bytes of one request over TCP, which fetches many blocks.");
+          "Bytes of one request over TCP.");
 
   /** Maximum bytes in flight of a reader. */
   public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT =
@@ -183,7 +179,7 @@ public final class WeftSettings {
           GIB,
           APPLICATION,
           "Maximum bytes that an executor has opened for others over TCP and not yet sent."
-              + " It refuses further requests, which are retried.");
+              + " Further requests are refused and retried.");
 
   /** Maximum bytes that an executor has opened for one peer. */
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER =
@@ -193,8 +189,7 @@ public final class WeftSettings {
           256 * MIB,
           APPLICATION,
           "Maximum opened bytes for one executor, or for each of its connections"
-              + " (spark.shuffle.io.numConnectionsPerPeer), so that a slow peer leaves room for"
-              + " others.");
+              + " (spark.shuffle.io.numConnectionsPerPeer).");
 
   /** Whether blocks are verified. */
   public static final Setting<Boolean> CHECKSUMS =
@@ -203,9 +198,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether readers verify blocks from TCP or disk against a CRC32C of the writer. A"
-              + " damaged block is fetched once more, then computed again. Blocks in shared memory"
-              + " are not checked.");
+          "Whether readers verify blocks from TCP or disk by a CRC32C. A damaged block is"
+              + " fetched once more, then computed again. Blocks in shared memory are not checked.");
 
   /** How blocks are compressed. */
   public static final Setting<Compression> COMPRESSION =
@@ -214,8 +208,7 @@ public final class WeftSettings {
           SettingTypes.choice(Compression.class),
           Compression.NONE,
           APPLICATION,
-          "Compression of blocks for TCP. Blocks that stay above nine tenths of their size"
-              + " are sent uncompressed. It pays on networks of about 1 Gbit/s and less.");
+          "Compression of blocks for TCP. It pays on networks of about 1 Gbit/s and less.");
 
   /** Rows of a batch. */
   public static final Setting<Integer> BATCH_ROWS =
@@ -233,9 +226,9 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, GIB),
           4 * MIB,
           APPLICATION,
-          "Native memory of each running map task of the columns route, in addition to the"
-              + " arena. It collects rows of all partitions before the largest is flushed. More"
-              + " makes larger batches, up to 512k each.");
+          "Native memory of each map task of the columns route, in addition to the arena,"
+              + " in which it collects rows of all partitions. More makes larger batches, up to"
+              + " 512k each.");
 
   /** The timeout of collectives of barrier tasks. */
   public static final Setting<Duration> COLLECTIVES_TIMEOUT =
@@ -293,8 +286,8 @@ public final class WeftSettings {
           SettingTypes.bytes(MIB, TIB),
           GIB,
           APPLICATION,
-          "GPU memory of each executor for arrays that it receives. It is allocated when"
-              + " needed and kept until the executor ends.");
+          "GPU memory of each executor for arrays that it receives, allocated when needed"
+              + " and kept until the executor ends.");
 
   /** Whether NCCL gets arrays before the GPU has written them. */
   public static final Setting<Boolean> TRANSFERS_FOLLOW_DEVICES =
@@ -314,9 +307,9 @@ public final class WeftSettings {
           SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
-          "GPU memory of each executor for batches and exports of feeds. It is allocated"
-              + " when needed and kept until the executor ends. A rank needs at least two batches,"
-              + " an export all of its batches.");
+          "GPU memory of each executor for batches and exports of feeds, allocated when"
+              + " needed and kept until the executor ends. A rank needs at least two batches, an"
+              + " export all of its batches.");
 
   /** GPU memory for rows that go from GPU to GPU. */
   public static final Setting<Long> GPU_EXCHANGE_MEMORY =
@@ -327,7 +320,7 @@ public final class WeftSettings {
           APPLICATION,
           "GPU memory of each executor for batches of queries and rows that go from GPU to"
               + " GPU. Data beyond it goes to pinned memory, then to spark.weft.memory.size and"
-              + " the local folders, and returns when it is read.");
+              + " the local folders.");
 
   /** Pinned memory for data beyond the GPU's budget. */
   public static final Setting<Long> GPU_PINNED_MEMORY =
@@ -337,7 +330,7 @@ public final class WeftSettings {
           256 * MIB,
           APPLICATION,
           "Pinned host memory of each executor for data beyond"
-              + " spark.weft.gpu.exchangeMemory. It is allocated when that memory is full.");
+              + " spark.weft.gpu.exchangeMemory.");
 
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
@@ -358,7 +351,7 @@ public final class WeftSettings {
           -1,
           SESSION,
           "The batch, counted from 0 through a feed's epochs, at which each rank writes a"
-              + " debug file: plan, transferred data and statistics of its tensors. -1: never.");
+              + " debug file. -1: never.");
 
   /** The folder of the debug files. */
   public static final Setting<String> DEBUG_DUMP_FOLDER =
@@ -389,9 +382,9 @@ public final class WeftSettings {
           true,
           APPLICATION,
           "Whether the driver collects its garbage when an executor's memory is full,"
-              + " because Spark frees a shuffle only after that. Pauses between collections start"
-              + " at 10 s and double after each that frees no shuffle. After five of these it"
-              + " waits until a shuffle ends.");
+              + " because Spark frees a shuffle only after that. Pauses start at 10 s and double"
+              + " after each collection that frees no shuffle. After five of these it waits until"
+              + " a shuffle ends.");
 
   private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(

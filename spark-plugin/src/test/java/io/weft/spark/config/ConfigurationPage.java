@@ -1,5 +1,6 @@
 package io.weft.spark.config;
 
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** Writes {@code docs/configuration.md} from {@link WeftSettings}. */
@@ -10,14 +11,11 @@ final class ConfigurationPage {
 
       For: users and platform teams who configure Weft.
 
-      One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. All others are optional. Sizes
-      take Spark's units (`512m`; without one, bytes), durations too (`500ms`, `2min`; without one, seconds).
-      A wrong value or an unknown key stops the application at its start and names what is allowed.
-      Settings are read when the application starts. Those marked *session* can be changed between queries
-      with `spark.conf.set`.
+      One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. Sizes take Spark's units (`512m`;
+      without one, bytes), durations too (`500ms`, `2min`; without one, seconds). A wrong value or an unknown
+      key stops the application at its start. Settings marked *session* can be changed between queries with
+      `spark.conf.set`; the others are read at the start. In brackets: the default; what is allowed.
 
-      | key | default | allowed | meaning |
-      |---|---|---|---|
       """;
 
   private static final String TAIL =
@@ -25,6 +23,10 @@ final class ConfigurationPage {
 
       Where in the code: generated from `WeftSettings` in `io.weft.spark.config`; `ConfigurationPageTest` compares.
       """;
+
+  /** What needs no words behind a default. */
+  private static final Pattern LEAD =
+      Pattern.compile("^(?:an? (?:size|number|duration|fraction) from|one of) ");
 
   private ConfigurationPage() {}
 
@@ -36,13 +38,13 @@ final class ConfigurationPage {
   }
 
   private static String row(Setting<?> setting) {
-    String session = setting.scope() == Setting.Scope.SESSION ? " *session*" : "";
-    return "| `%s`%s | %s | %s | %s |"
+    String session = setting.scope() == Setting.Scope.SESSION ? "; *session*" : "";
+    return "- `%s` (%s; %s%s): %s"
         .formatted(
             setting.key(),
-            session,
             setting.defaultText().isEmpty() ? "empty" : "`" + setting.defaultText() + "`",
-            setting.allowed(),
+            LEAD.matcher(setting.allowed()).replaceFirst(""),
+            session,
             setting.doc());
   }
 }

@@ -14,11 +14,11 @@ final class MetricsPage {
       For: operators who watch a cluster.
 
       Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`,
-      for all its sinks, `/metrics/json/` and `/metrics/prometheus/`. The [Weft tab](monitoring.md) shows the
-      most important ones. A metric is a counter from the executor's start unless it says *gauge*. The driver
-      registers `executorsAnnounced`, `shufflesLeftToSpark` and `shuffleFailures`, the failures that count for
-      `spark.weft.fallback.failures`.
+      for all its sinks. The [Weft tab](monitoring.md) shows the most important ones. A metric is a counter from
+      the executor's start unless it is a gauge. The driver registers `executorsAnnounced`,
+      `shufflesLeftToSpark` and `shuffleFailures`, which count for `spark.weft.fallback.failures`.
 
+      ```
       """;
 
   private static final String TAIL =
@@ -38,16 +38,20 @@ final class MetricsPage {
     return WeftMetrics.all().stream()
         .map(MetricsPage::row)
         .distinct()
-        .collect(Collectors.joining("\n", HEAD, "\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
+        .collect(Collectors.joining("\n", HEAD, "\n```\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
   }
 
   private static String row(Metric metric) {
     Matcher family = OF_ALGORITHM.matcher(metric.name());
     if (family.matches()) {
-      return "- `%s<Algorithm>`: the same for one algorithm".formatted(family.group(1));
+      return line(family.group(1) + "<Algorithm>", "the same for one algorithm");
     }
-    String gauge = metric.kind() == Metric.Kind.GAUGE ? " *gauge*" : "";
-    return "- `%s`%s: %s".formatted(metric.name(), gauge, metric.doc());
+    String gauge = metric.kind() == Metric.Kind.GAUGE ? "gauge: " : "";
+    return line(metric.name(), gauge + metric.doc());
+  }
+
+  private static String line(String name, String meaning) {
+    return "%-28s %s".formatted(name, meaning);
   }
 
   private static String algorithms() {
