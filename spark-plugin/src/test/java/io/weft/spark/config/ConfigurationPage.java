@@ -2,6 +2,7 @@ package io.weft.spark.config;
 
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Writes {@code docs/configuration.md} from {@link WeftSettings}. */
 final class ConfigurationPage {
@@ -24,9 +25,9 @@ final class ConfigurationPage {
       Where in the code: generated from `WeftSettings` in `io.weft.spark.config`; `ConfigurationPageTest` compares.
       """;
 
-  /** What needs no words behind a default. */
+  /** What the default before it says already. */
   private static final Pattern LEAD =
-      Pattern.compile("^(?:an? (?:size|number|duration|fraction) from|one of) ");
+      Pattern.compile("^(?:(?:an? (?:size|number|duration|fraction) from|one of) |true or false$)");
 
   private ConfigurationPage() {}
 
@@ -38,13 +39,13 @@ final class ConfigurationPage {
   }
 
   private static String row(Setting<?> setting) {
-    String session = setting.scope() == Setting.Scope.SESSION ? "; *session*" : "";
-    return "- `%s` (%s; %s%s): %s"
-        .formatted(
-            setting.key(),
-            setting.defaultText().isEmpty() ? "empty" : "`" + setting.defaultText() + "`",
-            LEAD.matcher(setting.allowed()).replaceFirst(""),
-            session,
-            setting.doc());
+    String set = setting.defaultText().isEmpty() ? "" : "`" + setting.defaultText() + "`";
+    String allowed = LEAD.matcher(setting.allowed()).replaceFirst("");
+    String session = setting.scope() == Setting.Scope.SESSION ? "*session*" : "";
+    String brackets =
+        Stream.of(set, allowed, session)
+            .filter(part -> !part.isEmpty())
+            .collect(Collectors.joining("; "));
+    return "- `%s` (%s): %s".formatted(setting.key(), brackets, setting.doc());
   }
 }
