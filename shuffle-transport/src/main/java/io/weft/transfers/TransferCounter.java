@@ -11,8 +11,7 @@ public enum TransferCounter {
   CLIQUES_RETIRED("idle communicators that both ends closed"),
   MANIFESTS("manifests sent, one per round of a clique"),
   GROUPS("groups that moved payload"),
-  GROUPS_BEHIND_DEVICES(
-      "of these, groups enqueued on GPUs before their arrays were written"),
+  GROUPS_BEHIND_DEVICES("of these, groups enqueued on GPUs before their arrays were written"),
   SENT("transfers sent"),
   RECEIVED("transfers received"),
   BYTES_SENT("bytes of transfers sent, after encoding"),

@@ -164,10 +164,7 @@ public final class WeftMetrics {
             s -> s.collectives().opened()),
         counter("collectiveCalls", "completed collectives and messages", Line::calls),
         counter("collectiveFailures", "failed collectives and messages", Line::failures),
-        counter(
-            "collectiveBytes",
-            "bytes of these, counted as in nccl-tests",
-            Line::bytes),
+        counter("collectiveBytes", "bytes of these, counted as in nccl-tests", Line::bytes),
         counter("collectiveNanos", "nanoseconds of these", Line::nanos),
         counter(
             "collectiveWaitNanos",

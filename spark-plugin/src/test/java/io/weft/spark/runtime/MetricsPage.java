@@ -38,7 +38,8 @@ final class MetricsPage {
     return WeftMetrics.all().stream()
         .map(MetricsPage::row)
         .distinct()
-        .collect(Collectors.joining("\n", HEAD, "\n```\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
+        .collect(
+            Collectors.joining("\n", HEAD, "\n```\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
   }
 
   private static String row(Metric metric) {
