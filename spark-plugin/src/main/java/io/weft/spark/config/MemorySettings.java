@@ -22,8 +22,8 @@ public final class MemorySettings {
           APPLICATION,
           "Shared memory of each executor for shuffle data. 0 takes a quarter of the shared"
               + " memory file system, at most 4g and at most what the JVM leaves of its container;"
-              + " none if that is less than two segments. Other data goes to Spark's local"
-              + " folders.");
+              + " none if that is less than two segments. Data beyond this size goes to Spark's"
+              + " local folders.");
 
   /** The part of a memory file system that Weft may fill. */
   public static final Setting<Double> HOST_FRACTION =
@@ -33,7 +33,8 @@ public final class MemorySettings {
           0.5,
           APPLICATION,
           "The part of the shared memory file system up to which the executors of a host"
-              + " fill it. Files of all programs count.");
+              + " fill it. Files of all programs count. Beyond it, executors use Spark's local"
+              + " folders.");
 
   /** Size of a segment of the arena. */
   public static final Setting<Long> SEGMENT_SIZE =
@@ -71,8 +72,8 @@ public final class MemorySettings {
           SettingTypes.duration(Duration.ZERO, Duration.ofDays(30)),
           Duration.ofMinutes(1),
           APPLICATION,
-          "Segments without data, and mappings without use, end after this time. Until then"
-              + " later shuffles reuse them. 0 keeps all until the executor ends.");
+          "Segments without data are deleted, and unused mappings released, after this time."
+              + " Until then later shuffles reuse them. 0 keeps all until the executor ends.");
 
   /** Budget on disk for each executor. */
   public static final Setting<Long> SPILL_SIZE =

@@ -79,7 +79,7 @@ public final class WeftSettings {
           SettingTypes.integer(0, Integer.MAX_VALUE),
           3,
           APPLICATION,
-          "Failed writes and fetches after which new shuffles use Spark's sort shuffle."
+          "Number of failed writes and fetches after which new shuffles use Spark's sort shuffle."
               + " Failures of executors that end do not count. 0: never.");
 
   /** How blocks of other executors are read. */
@@ -111,8 +111,9 @@ public final class WeftSettings {
           false,
           APPLICATION,
           "Whether NCCL, which does not encrypt, may transfer data between hosts although"
-              + " Spark encrypts its network. Control messages (keys, sizes, failures) are not"
-              + " encrypted then either.");
+              + " Spark encrypts its network (spark.network.crypto.enabled,"
+              + " spark.authenticate.enableSaslEncryption or spark.ssl.rpc.enabled). Control"
+              + " messages (keys, sizes, failures) are not encrypted then either.");
 
   /** The port of the executor's block server. */
   public static final Setting<Integer> PORT =
@@ -132,7 +133,8 @@ public final class WeftSettings {
           Duration.ofMinutes(2),
           APPLICATION,
           "Timeout of a request to another executor without progress; then Spark runs the"
-              + " map task again. Also limits the wait of a task for private memory.");
+              + " map task again. The timeout also limits how long a task waits for private"
+              + " memory.");
 
   /** Bytes of one fetch request. */
   public static final Setting<Long> FETCH_REQUEST_SIZE =
@@ -199,7 +201,8 @@ public final class WeftSettings {
           true,
           APPLICATION,
           "Whether readers verify blocks from TCP or disk by a CRC32C. A damaged block is"
-              + " fetched once more, then computed again. Blocks in shared memory are not checked.");
+              + " fetched once more, then computed again. Blocks in shared memory are not"
+              + " checked.");
 
   /** How blocks are compressed. */
   public static final Setting<Compression> COMPRESSION =
@@ -341,7 +344,8 @@ public final class WeftSettings {
           APPLICATION,
           "How tensors are encoded in shuffles of RDDs. zstd compresses all types without"
               + " loss. bfloat16, float8_e4m3 and float8_e5m2 round float32 elements to 2 bytes or"
-              + " 1 byte; the 8-bit codecs scale by each tensor's largest element.");
+              + " 1 byte and leave other types unchanged; the 8-bit codecs scale by each tensor's"
+              + " largest element.");
 
   /** The batch at which ranks of a feed write a debug file. */
   public static final Setting<Integer> DEBUG_DUMP_STEP =

@@ -16,7 +16,7 @@ final class MetricsPage {
       Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`,
       for all its sinks. The [Weft tab](monitoring.md) shows the most important ones. A metric is a counter from
       the executor's start unless it is a gauge. The driver registers `executorsAnnounced`,
-      `shufflesLeftToSpark` and `shuffleFailures`, those that count for `spark.weft.fallback.failures`.
+      `shufflesLeftToSpark` and `shuffleFailures` (only those that count for `spark.weft.fallback.failures`).
 
       ```
       """;
