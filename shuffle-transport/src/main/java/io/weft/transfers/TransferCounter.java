@@ -6,26 +6,25 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** The counters of transfers, each from the start of the executor. */
 public enum TransferCounter {
-  CLIQUE_REQUESTS("rounds with new transfers, which need the communicator of their clique"),
-  CLIQUE_REUSES("of these, rounds that found the communicator open"),
-  CLIQUES_RETIRED("communicators that both ends gave up because they were idle"),
-  MANIFESTS("manifests sent, one for each round of a clique"),
-  GROUPS("groups that moved payload, in both directions at once"),
-  GROUPS_BEHIND_DEVICES(
-      "of these, groups enqueued on GPUs before the work that writes their arrays was complete"),
+  CLIQUE_REQUESTS("rounds with new transfers"),
+  CLIQUE_REUSES("of these, rounds with an open communicator"),
+  CLIQUES_RETIRED("idle communicators that both ends closed"),
+  MANIFESTS("manifests sent, one per round of a clique"),
+  GROUPS("groups that moved payload"),
+  GROUPS_BEHIND_DEVICES("of these, groups enqueued on GPUs before their arrays were written"),
   SENT("transfers sent"),
   RECEIVED("transfers received"),
   BYTES_SENT("bytes of transfers sent, after encoding"),
   BYTES_RECEIVED("bytes of transfers received, before decoding"),
-  CHUNKS_ENCODED("chunks of arrays that were encoded for sending"),
-  CHUNKS_DECODED("chunks of arrays that arrived and were decoded"),
+  CHUNKS_ENCODED("chunks of arrays encoded"),
+  CHUNKS_DECODED("chunks of arrays decoded"),
   FAILED("transfers that failed"),
-  BATCHES_BY_BYTES("batches launched because they had enough bytes"),
-  BATCHES_BY_AGE("batches launched because they were old enough"),
-  BATCHES_BY_NEED("batches launched because a thread waited"),
-  BATCHES_BY_CALL("batches launched at once because their transfers were not deferred"),
+  BATCHES_BY_BYTES("batches launched with enough bytes"),
+  BATCHES_BY_AGE("batches launched at their age limit"),
+  BATCHES_BY_NEED("batches launched for a thread that waited"),
+  BATCHES_BY_CALL("batches of transfers that were not deferred"),
   DEFINITION_WAITS("transfers whose source was not recorded at their launch"),
-  DEFINITION_WAIT_NANOS("nanoseconds that these waited for their source to be recorded"),
+  DEFINITION_WAIT_NANOS("nanoseconds that these waited"),
   PEER_WAIT_NANOS("nanoseconds that lanes waited for their peers");
 
   private final String description;

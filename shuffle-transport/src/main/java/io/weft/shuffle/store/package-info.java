@@ -17,7 +17,10 @@
  *       token                             32 hex characters that only this host's users can read
  *       segment-&lt;n&gt;                       memory; a link if it is on disk
  *       output-&lt;shuffle&gt;-&lt;map&gt;             the index of one map output
- *       lease-&lt;shuffle&gt;-&lt;reader&gt;-&lt;8 hex&gt;   a reader on this host may use the shuffle
+ *       reader-&lt;reader&gt;-&lt;8 hex&gt;-&lt;n&gt;        locked while a reader on this host has leases
+ *       lease-&lt;shuffle&gt;-&lt;reader's name&gt;.&lt;n&gt;  a lease of that reader on a shuffle
+ *       feed-&lt;export&gt;-rank-&lt;rank&gt;-task-&lt;n&gt;/  a shard for other processes: an Arrow file
+ *       lease-feed-&lt;the same&gt;             locked while another process reads the shard
  * </pre>
  *
  * <p>Classes are thread-safe unless their Javadoc says otherwise.

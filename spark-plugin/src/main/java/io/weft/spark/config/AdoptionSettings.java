@@ -21,9 +21,9 @@ public final class AdoptionSettings {
           SettingTypes.bool(),
           false,
           APPLICATION,
-          "Whether an executor adopts the map outputs of another executor of its application that"
-              + " is killed on its host, so that Spark need not compute them again. New. Blocks in"
-              + " GPU memory cannot be adopted.");
+          "Whether an executor adopts the map outputs of another executor of its"
+              + " application that is killed on its host. New. Blocks in GPU memory cannot be"
+              + " adopted.");
 
   /** How long an adoption may take. */
   public static final Setting<Duration> TIMEOUT =
@@ -32,8 +32,8 @@ public final class AdoptionSettings {
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofHours(1)),
           Duration.ofSeconds(30),
           APPLICATION,
-          "How long an executor that adopts map outputs waits for each of the driver's answers."
-              + " A number without a unit is seconds.");
+          "How long an executor that adopts map outputs waits for each of the driver's"
+              + " answers.");
 
   /** Which chunks are verified. */
   public static final Setting<Verify> VERIFY =
@@ -42,10 +42,8 @@ public final class AdoptionSettings {
           SettingTypes.choice(Verify.class),
           Verify.SAMPLE,
           APPLICATION,
-          "Which chunks on disk are verified by their checksums before their map output is adopted."
-              + " none: none. sample: the first of each map output. whole: all of them, which"
-              + " reads all. Chunks in memory have no checksums. Readers verify chunks on disk in"
-              + " any case (spark.weft.checksums).");
+          "Which chunks on disk are verified before their map output is adopted: none, the"
+              + " first of each output (sample), or all (whole).");
 
   /** Whether adopted memory counts in the budget of its new owner. */
   public static final Setting<Boolean> IN_BUDGET =
@@ -54,8 +52,8 @@ public final class AdoptionSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether adopted segments count in spark.weft.memory.size and spark.weft.spill.size of"
-              + " the executor that adopts them: then it spills earlier. When false, it may use its"
+          "Whether adopted segments count in spark.weft.memory.size and"
+              + " spark.weft.spill.size of the executor that adopts them. When false, it has its"
               + " whole budget beside them. In both cases it adopts at most these sizes.");
 
   private AdoptionSettings() {}

@@ -20,13 +20,10 @@ public final class MemorySettings {
           SettingTypes.bytesOrZero("choose", MIB, 64 * TIB),
           0L,
           APPLICATION,
-          "Shared memory that each executor may use for shuffle data. 0 takes a quarter of the"
-              + " shared memory file system, at most 4g and at most what the JVM leaves of the"
-              + " container: its limit (control groups; on YARN heap and overhead) less heap, a"
-              + " tenth of the heap or 384m, limited direct memory and off-heap memory. If that"
-              + " is less than two segments, it takes none. Data beyond this size goes to"
-              + " Spark's local folders. So does data for which the container has no room when"
-              + " it is written.");
+          "Shared memory of each executor for shuffle data. 0 takes a quarter of the shared"
+              + " memory file system, at most 4g and at most what the JVM leaves of its container;"
+              + " none if that is less than two segments. Data beyond this size goes to Spark's"
+              + " local folders.");
 
   /** The part of a memory file system that Weft may fill. */
   public static final Setting<Double> HOST_FRACTION =
@@ -35,9 +32,9 @@ public final class MemorySettings {
           SettingTypes.fraction(0.01),
           0.5,
           APPLICATION,
-          "The part of the shared memory file system up to which the executors of a host fill it."
-              + " Files of all programs and users count. An executor that would exceed it uses"
-              + " Spark's local folders.");
+          "The part of the shared memory file system up to which the executors of a host"
+              + " fill it. Files of all programs count. Beyond it, executors use Spark's local"
+              + " folders.");
 
   /** Size of a segment of the arena. */
   public static final Setting<Long> SEGMENT_SIZE =
@@ -46,8 +43,8 @@ public final class MemorySettings {
           SettingTypes.bytes(MIB, GIB),
           64 * MIB,
           APPLICATION,
-          "Memory is reserved in segments of this size, which are reused. A row larger than a"
-              + " segment gets a segment of its own.");
+          "Memory is reserved and reused in segments of this size. A larger row gets a"
+              + " segment of its own.");
 
   /** The folder of the segments. */
   public static final Setting<String> FOLDER =
@@ -56,8 +53,8 @@ public final class MemorySettings {
           SettingTypes.absolutePath("empty (choose)"),
           "",
           APPLICATION,
-          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the first"
-              + " of Spark's local folders if /dev/shm is absent, read-only or too small.");
+          "Folder of a memory file system for the segments. Empty takes /dev/shm, or the"
+              + " first of Spark's local folders if /dev/shm is absent, read-only or too small.");
 
   /** Free bytes that Weft leaves on each file system. */
   public static final Setting<Long> MARGIN =
@@ -66,8 +63,7 @@ public final class MemorySettings {
           SettingTypes.bytes(0, TIB),
           32 * MIB,
           APPLICATION,
-          "Bytes that Weft leaves free for other programs on every file system where it"
-              + " reserves memory: shared memory, and the local folders when it spills.");
+          "Bytes that Weft leaves free on every file system where it reserves memory.");
 
   /** How long memory without data is kept. */
   public static final Setting<Duration> IDLE_TIME =
@@ -76,10 +72,8 @@ public final class MemorySettings {
           SettingTypes.duration(Duration.ZERO, Duration.ofDays(30)),
           Duration.ofMinutes(1),
           APPLICATION,
-          "Segments without data are deleted after this time, in shared memory, on disk and in"
-              + " private memory. Until then later shuffles reuse them. Executors also unmap"
-              + " memory of other executors that they have not used for this time. 0 keeps all"
-              + " until the executor ends.");
+          "Segments without data are deleted, and unused mappings released, after this time."
+              + " Until then later shuffles reuse them. 0 keeps all until the executor ends.");
 
   /** Budget on disk for each executor. */
   public static final Setting<Long> SPILL_SIZE =
@@ -88,9 +82,8 @@ public final class MemorySettings {
           SettingTypes.bytes(0, 1024 * TIB),
           TIB,
           APPLICATION,
-          "Bytes of Spark's local folders that each executor may use for shuffle data beyond"
-              + " its shared memory. With 0 it does not spill, and a task that finds no memory"
-              + " fails.");
+          "Bytes of Spark's local folders for each executor's shuffle data. With 0, a task"
+              + " that finds no memory fails.");
 
   /** Private memory for encrypting and decrypting chunks. */
   public static final Setting<Long> SPILL_PRIVATE_MEMORY =
@@ -99,17 +92,12 @@ public final class MemorySettings {
           SettingTypes.bytes(2 * MIB, TIB),
           GIB,
           APPLICATION,
-          "Private memory of each executor for applications with spark.io.encryption.enabled."
-              + " It is used while shared memory is full, because Spark's local folders then"
-              + " take encrypted data only. Half of it, in whole segments, is retained memory:"
-              + " spilled GPU memory, received arrays and batches of feeds. The rest is"
-              + " transient memory of map tasks and readers, which wait for each other for at"
-              + " most spark.weft.fetch.timeout. It is allocated when needed and freed after"
-              + " spark.weft.memory.idleTime without use. No segment is longer than half of this"
-              + " size, and no chunk longer than a sixteenth of a segment: below twice"
-              + " spark.weft.memory.segmentSize, both are shorter. An application"
-              + " does not start if its executors run more tasks at once than there are chunks"
-              + " in the transient part.");
+          "Private memory of each executor with spark.io.encryption.enabled, used while"
+              + " shared memory is full. Half is retained: spilled GPU memory, received arrays and"
+              + " batches of feeds. The rest is transient memory of map tasks and readers. Below"
+              + " twice spark.weft.memory.segmentSize, segments and chunks are shorter. An"
+              + " application does not start if its executors run more tasks at once than the"
+              + " transient part has chunks.");
 
   private MemorySettings() {}
 

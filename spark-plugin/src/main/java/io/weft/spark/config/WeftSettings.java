@@ -37,8 +37,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           SESSION,
-          "Whether shuffles go through Weft. When false, new queries and RDD jobs of the session"
-              + " use Spark's sort shuffle and no plan is changed.");
+          "Whether shuffles go through Weft. When false, new queries and RDD jobs of the"
+              + " session use Spark's sort shuffle.");
 
   /** The route of SQL shuffles. */
   public static final Setting<Route> ROUTE =
@@ -47,10 +47,9 @@ public final class WeftSettings {
           SettingTypes.choice(Route.class),
           Route.AUTO,
           SESSION,
-          "The route of SQL shuffles. rows copies packed rows; only exchanges by range or round"
-              + " robin get another node, with the same name. columns replaces the exchange node"
-              + " wherever Weft supports all column types. auto takes columns where the input"
-              + " arrives in batches of columns, and rows elsewhere.");
+          "The route of SQL shuffles. rows copies packed rows. columns replaces the"
+              + " exchange node wherever Weft supports all column types. auto takes columns where"
+              + " the input arrives in batches of columns, else rows.");
 
   /** The sizes of blocks that Spark is told. */
   public static final Setting<ReportedSizes> REPORTED_SIZES =
@@ -59,10 +58,9 @@ public final class WeftSettings {
           SettingTypes.choice(ReportedSizes.class),
           ReportedSizes.SPARK,
           APPLICATION,
-          "The block sizes of SQL shuffles that Weft reports to Spark. spark: the estimated sizes"
-              + " of Spark's own blocks, compressed with spark.io.compression.codec, so that"
-              + " adaptive execution joins, coalesces and splits as without Weft. real: the bytes"
-              + " that Weft's blocks occupy, which are larger, so that partitions are smaller.");
+          "The block sizes of SQL shuffles that Spark is told. spark: estimates of Spark's"
+              + " own compressed blocks, so that adaptive execution decides as without Weft. real:"
+              + " the bytes of Weft's blocks, which are larger.");
 
   /** Whether Weft carries RDD shuffles of any serializer. */
   public static final Setting<Boolean> RDD_STREAMS =
@@ -71,9 +69,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           false,
           APPLICATION,
-          "Whether RDD shuffles of any serializer go through Weft, also if they aggregate or sort."
-              + " Their serialized records are not compressed in memory and on disk. When false,"
-              + " Spark's sort shuffle carries them.");
+          "Whether RDD shuffles of any serializer go through Weft, also if they aggregate"
+              + " or sort. Their records are not compressed.");
 
   /** The number of failures after which Weft takes no more shuffles. */
   public static final Setting<Integer> FALLBACK_FAILURES =
@@ -82,9 +79,8 @@ public final class WeftSettings {
           SettingTypes.integer(0, Integer.MAX_VALUE),
           3,
           APPLICATION,
-          "Number of failed writes and fetches after which new shuffles of the application use"
-              + " Spark's sort shuffle. Failures of executors that end do not count, and failed"
-              + " fetches of a stage attempt from one executor count once. 0: never.");
+          "Number of failed writes and fetches after which new shuffles use Spark's sort shuffle."
+              + " Failures of executors that end do not count. 0: never.");
 
   /** How blocks of other executors are read. */
   public static final Setting<TransportMode> TRANSPORT =
@@ -93,13 +89,9 @@ public final class WeftSettings {
           SettingTypes.choice(TransportMode.class),
           TransportMode.AUTO,
           APPLICATION,
-          "How an executor reads blocks of other executors. auto reads blocks of the same host"
-              + " in place and all others by TCP. shm is like auto, but fails if memory on the"
-              + " same host cannot be mapped. tcp reads all blocks of other executors by TCP."
-              + " With auto, arrays that tasks exchange between GPUs use NCCL if both executors"
-              + " support it, else CUDA IPC on one host, else memory of the hosts. Shuffle"
-              + " blocks in GPU memory use the same paths; blocks in host memory never use"
-              + " NCCL. The Weft tab and the logs show each path and its reason.");
+          "How an executor reads blocks of others. auto: in place on the same host, else by"
+              + " TCP. shm: as auto, but fails if memory on the same host cannot be mapped. tcp:"
+              + " always by TCP. Only with auto, data in GPU memory uses NCCL or CUDA IPC.");
 
   /** The NCCL library to load. */
   public static final Setting<String> NCCL_LIBRARY =
@@ -108,8 +100,8 @@ public final class WeftSettings {
           SettingTypes.absolutePath("empty (search)"),
           "",
           APPLICATION,
-          "The libnccl.so.2 that executors with a GPU load. Empty takes the first one found in"
-              + " LD_LIBRARY_PATH, the usual folders and Python's packages.");
+          "The libnccl.so.2 to load. Empty takes the first in LD_LIBRARY_PATH, the usual"
+              + " folders and Python's packages.");
 
   /** Whether NCCL may transfer unencrypted data between hosts where Spark encrypts its network. */
   public static final Setting<Boolean> NCCL_ALLOW_UNENCRYPTED =
@@ -118,11 +110,10 @@ public final class WeftSettings {
           SettingTypes.bool(),
           false,
           APPLICATION,
-          "Whether NCCL may transfer data between hosts although Spark encrypts its network"
-              + " (spark.network.crypto.enabled, spark.authenticate.enableSaslEncryption or"
-              + " spark.ssl.rpc.enabled). NCCL does not encrypt. When false, NCCL is not used"
-              + " between hosts of such an application. When true, the control messages over"
-              + " sockets (keys, sizes, failures) are not encrypted either.");
+          "Whether NCCL, which does not encrypt, may transfer data between hosts although"
+              + " Spark encrypts its network (spark.network.crypto.enabled,"
+              + " spark.authenticate.enableSaslEncryption or spark.ssl.rpc.enabled). Control"
+              + " messages (keys, sizes, failures) are not encrypted then either.");
 
   /** The port of the executor's block server. */
   public static final Setting<Integer> PORT =
@@ -131,8 +122,8 @@ public final class WeftSettings {
           SettingTypes.integer(0, 65535),
           0,
           APPLICATION,
-          "Port on which each executor serves blocks to executors of other hosts. 0 takes any"
-              + " free port. A port in use is skipped, as for spark.blockManager.port.");
+          "Port on which each executor serves blocks to other hosts. 0 takes any free port."
+              + " A port in use is skipped, as for spark.blockManager.port.");
 
   /** The timeout of a fetch without progress. */
   public static final Setting<Duration> FETCH_TIMEOUT =
@@ -141,12 +132,9 @@ public final class WeftSettings {
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
           Duration.ofMinutes(2),
           APPLICATION,
-          "Timeout of a request to another executor without progress. The request then fails,"
-              + " and Spark runs the map task again. Requests of all tasks to one executor"
-              + " share a connection and are answered in order. Bytes of earlier requests, and"
-              + " of requests sent less than this time later, therefore count as progress. This"
-              + " is also the time for which a task waits for private memory"
-              + " (spark.weft.spill.privateMemory). A number without a unit is seconds.");
+          "Timeout of a request to another executor without progress; then Spark runs the"
+              + " map task again. The timeout also limits how long a task waits for private"
+              + " memory.");
 
   /** Bytes of one fetch request. */
   public static final Setting<Long> FETCH_REQUEST_SIZE =
@@ -155,7 +143,7 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, GIB),
           8 * MIB,
           APPLICATION,
-          "Bytes of one request to another executor over TCP. One request fetches many blocks.");
+          "Bytes of one request over TCP.");
 
   /** Maximum bytes in flight of a reader. */
   public static final Setting<Long> FETCH_MAX_BYTES_IN_FLIGHT =
@@ -182,8 +170,8 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, TIB),
           GIB,
           APPLICATION,
-          "Maximum bytes that all readers of an executor together have requested over TCP and"
-              + " not yet used. A reader with nothing in flight still sends one request.");
+          "Maximum bytes in flight of all readers of an executor. A reader with nothing in"
+              + " flight still sends one request.");
 
   /** Maximum bytes that an executor has opened for peers. */
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT =
@@ -192,8 +180,8 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, TIB),
           GIB,
           APPLICATION,
-          "Maximum bytes that an executor has opened for other executors over TCP and not sent"
-              + " yet. It refuses further requests for the moment, and the peers retry.");
+          "Maximum bytes that an executor has opened for others over TCP and not yet sent."
+              + " Further requests are refused and retried.");
 
   /** Maximum bytes that an executor has opened for one peer. */
   public static final Setting<Long> SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER =
@@ -202,9 +190,8 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, TIB),
           256 * MIB,
           APPLICATION,
-          "Maximum opened bytes for one executor, or for each of its connections if"
-              + " spark.shuffle.io.numConnectionsPerPeer is more than 1. The limit keeps a slow"
-              + " peer from using the budget of the others.");
+          "Maximum opened bytes for one executor, or for each of its connections"
+              + " (spark.shuffle.io.numConnectionsPerPeer).");
 
   /** Whether blocks are verified. */
   public static final Setting<Boolean> CHECKSUMS =
@@ -213,9 +200,9 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether a reader verifies every block from TCP or disk against a CRC32C that its"
-              + " writer computed. A damaged block is fetched once more, then Spark computes it"
-              + " again. Blocks in shared memory are not checked.");
+          "Whether readers verify blocks from TCP or disk by a CRC32C. A damaged block is"
+              + " fetched once more, then computed again. Blocks in shared memory are not"
+              + " checked.");
 
   /** How blocks are compressed. */
   public static final Setting<Compression> COMPRESSION =
@@ -224,9 +211,7 @@ public final class WeftSettings {
           SettingTypes.choice(Compression.class),
           Compression.NONE,
           APPLICATION,
-          "How blocks are compressed for TCP: none, lz4 or zstd. Blocks that stay above nine"
-              + " tenths of their size are sent uncompressed. Compression pays on networks of"
-              + " about 1 Gbit/s and less.");
+          "Compression of blocks for TCP. It pays on networks of about 1 Gbit/s and less.");
 
   /** Rows of a batch. */
   public static final Setting<Integer> BATCH_ROWS =
@@ -244,10 +229,9 @@ public final class WeftSettings {
           SettingTypes.bytes(KIB, GIB),
           4 * MIB,
           APPLICATION,
-          "Memory in which a map task of the columns route collects rows of all partitions,"
-              + " before it flushes the largest to the arena. It is native memory of each"
-              + " running task, in addition to the arena. With many partitions, more memory"
-              + " makes larger batches, up to 512k each.");
+          "Native memory of each map task of the columns route, in addition to the arena,"
+              + " in which it collects rows of all partitions. More makes larger batches, up to"
+              + " 512k each.");
 
   /** The timeout of collectives of barrier tasks. */
   public static final Setting<Duration> COLLECTIVES_TIMEOUT =
@@ -256,9 +240,8 @@ public final class WeftSettings {
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
           Duration.ofMinutes(2),
           APPLICATION,
-          "Timeout of the tasks of a barrier stage when they create their communicator, and of"
-              + " each operation on it. All tasks then fail with the names of the late ones. A"
-              + " number without a unit is seconds.");
+          "Timeout of barrier tasks that create their communicator, and of each operation"
+              + " on it. All tasks then fail with the names of the late ones.");
 
   /** Bytes of a batch of transfers. */
   public static final Setting<Long> TRANSFERS_BATCH_SIZE =
@@ -267,7 +250,7 @@ public final class WeftSettings {
           SettingTypes.bytes(1, GIB),
           4 * MIB,
           APPLICATION,
-          "Bytes at which a batch of deferred transfers between executors is sent.");
+          "Bytes at which a batch of deferred transfers is sent.");
 
   /** Age of a batch of transfers. */
   public static final Setting<Duration> TRANSFERS_BATCH_AGE =
@@ -276,8 +259,8 @@ public final class WeftSettings {
           SettingTypes.duration(Duration.ofMillis(1), Duration.ofMinutes(1)),
           Duration.ofMillis(5),
           APPLICATION,
-          "Age at which a batch of deferred transfers is sent even with fewer bytes. A batch"
-              + " that a task waits for is sent at once.");
+          "Age at which a smaller batch of deferred transfers is sent. A batch that a task"
+              + " waits for is sent at once.");
 
   /** The timeout of a transfer. */
   public static final Setting<Duration> TRANSFERS_DEADLINE =
@@ -286,8 +269,8 @@ public final class WeftSettings {
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofDays(1)),
           Duration.ofMinutes(2),
           APPLICATION,
-          "Timeout of a transfer between executors, from the time it is sent. It then fails"
-              + " with the names of both ends. A number without a unit is seconds.");
+          "Timeout of a transfer from the time it is sent. It then fails with the names of"
+              + " both ends.");
 
   /** The idle time of a communicator of transfers. */
   public static final Setting<Duration> TRANSFERS_IDLE =
@@ -296,9 +279,8 @@ public final class WeftSettings {
           SettingTypes.duration(Duration.ofSeconds(1), Duration.ofDays(1)),
           Duration.ofMinutes(5),
           APPLICATION,
-          "Idle time after which two executors close the communicator between them, if neither"
-              + " had anything to transfer. The next transfer creates a new one. A number"
-              + " without a unit is seconds.");
+          "Idle time after which two executors close the communicator between them. The"
+              + " next transfer creates a new one.");
 
   /** GPU memory for received arrays. */
   public static final Setting<Long> TRANSFERS_GPU_MEMORY =
@@ -307,8 +289,8 @@ public final class WeftSettings {
           SettingTypes.bytes(MIB, TIB),
           GIB,
           APPLICATION,
-          "GPU memory that each executor may use for arrays it receives there. It is allocated"
-              + " as transfers need it and kept until the executor ends.");
+          "GPU memory of each executor for arrays that it receives, allocated when needed"
+              + " and kept until the executor ends.");
 
   /** Whether NCCL gets arrays before the GPU has written them. */
   public static final Setting<Boolean> TRANSFERS_FOLLOW_DEVICES =
@@ -317,9 +299,9 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether the GPU waits for the work that writes an array before NCCL sends it. When"
-              + " false, the host waits. Set it to false if that work may hang, or needs data"
-              + " that the same two GPUs exchange later.");
+          "Whether the GPU, not the host, waits for the work that writes an array before"
+              + " NCCL sends it. Set it to false if that work may hang, or needs data that the"
+              + " same two GPUs exchange later.");
 
   /** GPU memory for feeds. */
   public static final Setting<Long> GPU_MEMORY =
@@ -328,10 +310,9 @@ public final class WeftSettings {
           SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
-          "GPU memory that each executor may use for batches of feeds, and for data that feeds"
-              + " export there. It is allocated as tasks need it and kept until the executor"
-              + " ends. A rank needs space for at least two batches, and an export for all of"
-              + " its batches.");
+          "GPU memory of each executor for batches and exports of feeds, allocated when"
+              + " needed and kept until the executor ends. A rank needs at least two batches, an"
+              + " export all of its batches.");
 
   /** GPU memory for rows that go from GPU to GPU. */
   public static final Setting<Long> GPU_EXCHANGE_MEMORY =
@@ -340,10 +321,9 @@ public final class WeftSettings {
           SettingTypes.bytes(MIB, TIB),
           4 * GIB,
           APPLICATION,
-          "GPU memory that each executor may use for batches of queries and for rows that go"
-              + " from GPU to GPU. Data beyond this size goes to pinned memory of the host,"
-              + " then to spark.weft.memory.size and the local folders. It returns to the GPU"
-              + " when it is read.");
+          "GPU memory of each executor for batches of queries and rows that go from GPU to"
+              + " GPU. Data beyond it goes to pinned memory, then to spark.weft.memory.size and"
+              + " the local folders.");
 
   /** Pinned memory for data beyond the GPU's budget. */
   public static final Setting<Long> GPU_PINNED_MEMORY =
@@ -352,8 +332,8 @@ public final class WeftSettings {
           SettingTypes.bytes(4 * MIB, TIB),
           256 * MIB,
           APPLICATION,
-          "Pinned memory of the host that each executor may use for data beyond"
-              + " spark.weft.gpu.exchangeMemory. It is allocated when that memory is full.");
+          "Pinned host memory of each executor for data beyond"
+              + " spark.weft.gpu.exchangeMemory.");
 
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
@@ -362,10 +342,10 @@ public final class WeftSettings {
           SettingTypes.choice(CodecKind.class),
           CodecKind.NONE,
           APPLICATION,
-          "How the elements of tensors are encoded in shuffles of RDDs. zstd compresses all"
-              + " types without loss. bfloat16, float8_e4m3 and float8_e5m2 are lossy: they"
-              + " round float32 elements to 2 bytes or 1 byte and leave other types unchanged."
-              + " The 8-bit codecs scale by the largest element of each tensor.");
+          "How tensors are encoded in shuffles of RDDs. zstd compresses all types without"
+              + " loss. bfloat16, float8_e4m3 and float8_e5m2 round float32 elements to 2 bytes or"
+              + " 1 byte and leave other types unchanged; the 8-bit codecs scale by each tensor's"
+              + " largest element.");
 
   /** The batch at which ranks of a feed write a debug file. */
   public static final Setting<Integer> DEBUG_DUMP_STEP =
@@ -374,10 +354,8 @@ public final class WeftSettings {
           SettingTypes.integer(-1, Integer.MAX_VALUE),
           -1,
           SESSION,
-          "The batch, counted from 0 through the feed's epochs, at which every rank writes a"
-              + " debug file. The file has the exchange's plan, the transferred data and"
-              + " statistics of the tensors of its batch. A rank that ends before that batch"
-              + " notes this in its log and its file. -1: never.");
+          "The batch, counted from 0 through a feed's epochs, at which each rank writes a"
+              + " debug file. -1: never.");
 
   /** The folder of the debug files. */
   public static final Setting<String> DEBUG_DUMP_FOLDER =
@@ -386,9 +364,9 @@ public final class WeftSettings {
           SettingTypes.absolutePath("empty (choose)"),
           "",
           SESSION,
-          "Folder on the executors' hosts for the debug files, with names like"
-              + " APPLICATION-feed-7-rank-0.json for the feed with number 7. It is created if"
-              + " absent. Empty takes weft-dump in the executor's working folder.");
+          "Folder on the executors' hosts for debug files, such as"
+              + " APPLICATION-feed-7-rank-0.json for feed 7. Empty takes weft-dump in the"
+              + " executor's working folder.");
 
   /** Whether the Spark UI gets a Weft tab. */
   public static final Setting<Boolean> UI_ENABLED =
@@ -397,8 +375,8 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether the Spark UI and Spark's history server get a Weft tab, and executors report to"
-              + " the driver for it.");
+          "Whether Spark's UI and history server get a Weft tab, for which executors report"
+              + " to the driver.");
 
   /** Whether the driver collects garbage when an executor's memory is full. */
   public static final Setting<Boolean> DRIVER_COLLECT =
@@ -407,11 +385,10 @@ public final class WeftSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether the driver collects its garbage when an executor's memory is full, because"
-              + " Spark frees a shuffle only after the driver's last reference to it is"
-              + " collected. The pause between two collections is 10 s at first and doubles"
-              + " after each that frees no shuffle. After five of these it stops until a"
-              + " shuffle ends.");
+          "Whether the driver collects its garbage when an executor's memory is full,"
+              + " because Spark frees a shuffle only after that. Pauses start at 10 s and double"
+              + " after each collection that frees no shuffle. After five of these it waits until"
+              + " a shuffle ends.");
 
   private static final List<Setting<?>> BEFORE_MEMORY =
       List.of(

@@ -31,11 +31,11 @@ public final class FeedCounters {
     BATCHES_IN_PLACE("batches that ranks read in place"),
     BATCHES_GATHERED("batches gathered from the remainders of map tasks"),
     ROWS_GATHERED("rows copied for gathered batches"),
-    BYTES_GATHERED("bytes copied for gathered batches"),
+    BYTES_GATHERED("bytes of these rows"),
     FILES_EXPORTED("Arrow files written for other processes"),
     BYTES_EXPORTED("bytes of exported files"),
     GPU_BATCHES("batches uploaded to the GPU"),
-    GPU_BYTES("bytes of batches uploaded to the GPU");
+    GPU_BYTES("bytes of these batches");
 
     private final String description;
 

@@ -24,7 +24,7 @@ public final class WeftMetrics {
   public static final Metric RETIRED_BYTES =
       gauge(
           "retiredBytes",
-          "bytes of removed shuffles that are not freed yet, because they still have readers",
+          "bytes of removed shuffles that still have readers",
           s -> s.exchange().retiredBytes());
 
   /** Bytes of shared memory in use. */
@@ -52,7 +52,7 @@ public final class WeftMetrics {
   public static final Metric DISK_USED =
       gauge(
           "diskUsed",
-          "bytes of the local folders in use, for data beyond shared memory",
+          "bytes of the local folders in use",
           s -> s.exchange().arena().disk().usedBytes());
 
   private static final Metric DISK_RESERVED =
@@ -71,14 +71,13 @@ public final class WeftMetrics {
       new Metric(
           "memoryFresh",
           COUNTER,
-          "bytes of shared memory touched for the first time; does not grow while memory is reused",
+          "bytes of shared memory touched for the first time",
           s -> s.exchange().arena().memory().freshBytes());
 
   private static final Metric PRIVATE_RESERVED =
       gauge(
           "privateReserved",
-          "bytes of private memory reserved, for applications with encrypted disks; freed after"
-              + " spark.weft.memory.idleTime without use",
+          "bytes of private memory reserved, with encrypted disks",
           s -> s.exchange().arena().privateMemory().reservedBytes());
 
   private static final Metric OPEN_READERS =
@@ -87,7 +86,7 @@ public final class WeftMetrics {
   private static final Metric RECEIVING_BYTES =
       gauge(
           "receivingBytes",
-          "bytes that open readers have requested over the network and not yet used",
+          "bytes that readers have requested over the network and not yet used",
           s -> s.exchange().receivingBytes());
 
   private static final Metric OPEN_STREAMS =
@@ -161,18 +160,15 @@ public final class WeftMetrics {
         new Metric(
             "communicatorsOpened",
             COUNTER,
-            "communicators created for barrier tasks",
+            "communicators created for them",
             s -> s.collectives().opened()),
         counter("collectiveCalls", "completed collectives and messages", Line::calls),
         counter("collectiveFailures", "failed collectives and messages", Line::failures),
-        counter(
-            "collectiveBytes",
-            "bytes of collectives and messages, counted like in" + " nccl-tests",
-            Line::bytes),
-        counter("collectiveNanos", "nanoseconds in collectives and messages", Line::nanos),
+        counter("collectiveBytes", "bytes of these, counted as in nccl-tests", Line::bytes),
+        counter("collectiveNanos", "nanoseconds of these", Line::nanos),
         counter(
             "collectiveWaitNanos",
-            "nanoseconds of waiting for other ranks in collectives and messages",
+            "nanoseconds that these waited for other ranks",
             Line::waitNanos));
   }
 
@@ -186,7 +182,7 @@ public final class WeftMetrics {
             "symmetricMisses", "symmetric buffers in fresh memory", CacheStatistics::misses),
         memoryCounter(
             "symmetricMismatches",
-            "cached symmetric segments freed because another rank had freed its part",
+            "cached symmetric segments freed after another rank freed its part",
             CacheStatistics::mismatches),
         memoryCounter(
             "symmetricFresh",
@@ -266,12 +262,12 @@ public final class WeftMetrics {
         new Metric(
             "transferCommunicatorsEvicted",
             COUNTER,
-            "clique communicators closed, because one end had broken them or both were idle",
+            "clique communicators closed, broken or idle",
             s -> s.transfers().cliques().closed()),
         new Metric(
             "transferCommunicatorsAborted",
             COUNTER,
-            "clique communicators aborted, because an executor was lost",
+            "clique communicators aborted after the loss of an executor",
             s -> s.transfers().cliques().aborted()),
         gauge(
             "transferCommunicatorsOpen",

@@ -1,6 +1,8 @@
 package io.weft.spark.config;
 
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Writes {@code docs/configuration.md} from {@link WeftSettings}. */
 final class ConfigurationPage {
@@ -10,14 +12,11 @@ final class ConfigurationPage {
 
       For: users and platform teams who configure Weft.
 
-      One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. Everything below is optional.
-      Sizes take Spark's units (`512m`, `8g`; without one, bytes), durations too (`500ms`, `2min`; without
-      one, seconds). A wrong value or an unknown key stops the application at its start with an error that
-      names the key, the value and what is allowed. *Session* settings can be changed between queries with
-      `spark.conf.set`; the others are read once.
+      One setting turns Weft on: `spark.plugins=io.weft.spark.WeftPlugin`. Sizes take Spark's units (`512m`;
+      without one, bytes), durations too (`500ms`, `2min`; without one, seconds). A wrong value or an unknown
+      key stops the application at its start. Settings marked *session* can be changed between queries with
+      `spark.conf.set`; the others are read at the start. In brackets: the default; what is allowed.
 
-      | key | default | allowed | read | meaning |
-      |---|---|---|---|---|
       """;
 
   private static final String TAIL =
@@ -25,6 +24,10 @@ final class ConfigurationPage {
 
       Where in the code: generated from `WeftSettings` in `io.weft.spark.config`; `ConfigurationPageTest` compares.
       """;
+
+  /** What the default before it says already. */
+  private static final Pattern LEAD =
+      Pattern.compile("^(?:(?:an? (?:size|number|duration|fraction) from|one of) |true or false$)");
 
   private ConfigurationPage() {}
 
@@ -36,13 +39,13 @@ final class ConfigurationPage {
   }
 
   private static String row(Setting<?> setting) {
-    String read = setting.scope() == Setting.Scope.SESSION ? "per session" : "at start";
-    return "| `%s` | %s | %s | %s | %s |"
-        .formatted(
-            setting.key(),
-            setting.defaultText().isEmpty() ? "empty" : "`" + setting.defaultText() + "`",
-            setting.allowed(),
-            read,
-            setting.doc());
+    String set = setting.defaultText().isEmpty() ? "" : "`" + setting.defaultText() + "`";
+    String allowed = LEAD.matcher(setting.allowed()).replaceFirst("");
+    String session = setting.scope() == Setting.Scope.SESSION ? "*session*" : "";
+    String brackets =
+        Stream.of(set, allowed, session)
+            .filter(part -> !part.isEmpty())
+            .collect(Collectors.joining("; "));
+    return "- `%s` (%s): %s".formatted(setting.key(), brackets, setting.doc());
   }
 }

@@ -1,7 +1,6 @@
 package io.weft.spark.runtime;
 
 import io.weft.spark.runtime.WeftMetrics.Metric;
-import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -14,14 +13,12 @@ final class MetricsPage {
 
       For: operators who watch a cluster.
 
-      Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`:
-      `/metrics/json/`, `/metrics/prometheus/` and every sink of `metrics.properties` show them. The Weft tab
-      of the Spark UI shows the most important ones. Counters start at 0 when the executor starts.
-      The driver registers `executorsAnnounced`, `shufflesLeftToSpark` and `shuffleFailures`, the failed
-      writes and fetches that count for `spark.weft.fallback.failures`.
+      Every executor registers these with Spark's metrics system under `plugin.io.weft.spark.WeftPlugin.<name>`,
+      for all its sinks. The [Weft tab](monitoring.md) shows the most important ones. A metric is a counter from
+      the executor's start unless it is a gauge. The driver registers `executorsAnnounced`,
+      `shufflesLeftToSpark` and `shuffleFailures` (only those that count for `spark.weft.fallback.failures`).
 
-      | name | kind | meaning |
-      |---|---|---|
+      ```
       """;
 
   private static final String TAIL =
@@ -41,17 +38,21 @@ final class MetricsPage {
     return WeftMetrics.all().stream()
         .map(MetricsPage::row)
         .distinct()
-        .collect(Collectors.joining("\n", HEAD, "\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
+        .collect(
+            Collectors.joining("\n", HEAD, "\n```\n\nAlgorithms: " + algorithms() + ".\n" + TAIL));
   }
 
   private static String row(Metric metric) {
     Matcher family = OF_ALGORITHM.matcher(metric.name());
-    boolean each = family.matches();
-    return "| `%s` | %s | %s |"
-        .formatted(
-            each ? family.group(1) + "<Algorithm>" : metric.name(),
-            metric.kind().name().toLowerCase(Locale.ROOT),
-            each ? "the same for one algorithm" : metric.doc());
+    if (family.matches()) {
+      return line(family.group(1) + "<Algorithm>", "the same for one algorithm");
+    }
+    String gauge = metric.kind() == Metric.Kind.GAUGE ? "gauge: " : "";
+    return line(metric.name(), gauge + metric.doc());
+  }
+
+  private static String line(String name, String meaning) {
+    return "%-28s %s".formatted(name, meaning);
   }
 
   private static String algorithms() {
