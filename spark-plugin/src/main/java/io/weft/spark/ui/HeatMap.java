@@ -93,7 +93,7 @@ final class HeatMap {
     for (int i = 0; i < COLOURS.size(); i++) {
       int x = 4 + i * LEGEND_STEP;
       svg.append(
-          "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\"/>"
+          "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\" stroke=\"#888\"/>"
               .formatted(x, y - 9, COLOURS.get(i)));
       svg.append("<text x=\"%d\" y=\"%d\">≥ %s</text>".formatted(x, y + 12, bytes(scale.from(i))));
     }

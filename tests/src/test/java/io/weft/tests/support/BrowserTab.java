@@ -27,6 +27,7 @@ public final class BrowserTab implements AutoCloseable {
   private final DevTools tools;
   private final String target;
   private final String session;
+  private int windowWidth;
 
   BrowserTab(DevTools tools) {
     this.tools = tools;
@@ -56,6 +57,7 @@ public final class BrowserTab implements AutoCloseable {
 
   /** Sets the size of the window, in pixels. */
   public void resize(int width, int height) {
+    windowWidth = width;
     send(
         "Emulation.setDeviceMetricsOverride",
         Map.of("width", width, "height", height, "deviceScaleFactor", 1, "mobile", false));
@@ -182,25 +184,12 @@ public final class BrowserTab implements AutoCloseable {
         .toList();
   }
 
-  /**
-   * Writes a picture of a part of the page, by PNG: the full width, from one element to another.
-   */
+  /** Writes a PNG picture of the page's full width, from one element to the top of another. */
   public void picture(Path file, String from, String to) {
-    JsonNode top = find("weft.box(%s)", from);
-    JsonNode bottom = find("weft.box(%s)", to);
-    double y = top.get("y").asDouble();
-    Map<String, Object> clip =
-        Map.of(
-            "x",
-            0,
-            "y",
-            y,
-            "width",
-            WIDTH,
-            "height",
-            bottom.get("bottom").asDouble() - y,
-            "scale",
-            1);
+    double top = find("weft.top(%s)", from).asDouble();
+    double bottom = find("weft.top(%s)", to).asDouble();
+    Map<String, Double> clip =
+        Map.of("x", 0.0, "y", top, "width", windowWidth + 0.0, "height", bottom - top, "scale", 1.0);
     JsonNode shot =
         send(
             "Page.captureScreenshot",

@@ -30,9 +30,11 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.deploy.history.FsHistoryProvider;
 import org.apache.spark.deploy.history.HistoryServer;
 import org.apache.spark.internal.config.package$;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.Utils;
 import org.junit.jupiter.api.AfterEach;
@@ -79,8 +81,11 @@ class WeftTabInBrowserTest {
           .set("spark.weft.rdd.streams", "true");
 
   private static final List<Integer> ROWS = List.of(9, 80, 1_000, 9_000, 150_000);
+  private static final int MAPS = 2;
+  private static final int PARTITIONS = 6;
   private static final String TITLES =
       "[...document.querySelectorAll('#weft th a')].map(a => a.text)";
+  private static final List<String> READ = List.of("localBytes", "sameHostBytes");
   private static final int NARROW = 400;
   private static final double TEXT_CONTRAST = 4.5;
 
@@ -88,13 +93,15 @@ class WeftTabInBrowserTest {
   private static final double LINK_CONTRAST = 3;
 
   private static final double SHAPE_CONTRAST = 3;
+  private static final int PICTURE_WIDTH = 1500;
   private static final int MAX_PICTURE_BYTES = 150_000;
 
   private final BrowserTab tab = BROWSER.open();
   private final String server = CLUSTER.context().uiWebUrl().get();
 
-  private static void logEvents() {
-    CLUSTER.set("spark.eventLog.dir", WORKSPACE.folder().toUri().toString());
+  private static void logEvents() throws IOException {
+    Path folder = Files.createDirectory(WORKSPACE.folder().resolve("events"));
+    CLUSTER.set("spark.eventLog.dir", folder.toUri().toString());
   }
 
   @BeforeAll
@@ -102,21 +109,31 @@ class WeftTabInBrowserTest {
     SparkSession session = CLUSTER.session();
     ROWS.forEach(rows -> session.range(rows).toDF().repartition(4).toJavaRDD().count());
     session.conf().set("spark.weft.route", "columns");
-    session.range(20_000).toDF().repartition(6).toJavaRDD().count();
+    session.range(0, 20_000, 1, MAPS).toDF().repartition(PARTITIONS).toJavaRDD().count();
     session.conf().unset("spark.weft.route");
     RddJob.GROUP.run(CLUSTER.context(), 2_000);
     new FeedJob(WORKSPACE.folder().toString(), false).run(session);
     session.conf().set("spark.weft.enabled", "false");
     session.range(5_000).toDF().repartition(3).toJavaRDD().count();
     session.conf().unset("spark.weft.enabled");
-    long own = CLUSTER.sum("localBytes");
-    long sameHost = CLUSTER.sum("sameHostBytes");
+    awaitReports();
+  }
+
+  /** Waits until the tab has what executors have read; they report it some seconds later. */
+  private static void awaitReports() {
+    Map<String, Map<String, Long>> metrics = ExecutorProbe.statistics(CLUSTER.context());
     await()
         .atMost(Duration.ofMinutes(1))
         .untilAsserted(
             () -> {
-              assertThat(sum(json(), "own")).isEqualTo(own).isPositive();
-              assertThat(sum(json(), "sameHost")).isEqualTo(sameHost).isPositive();
+              JsonNode rows = json().at("/executors/rows");
+              for (JsonNode row : rows) {
+                Map<String, Long> values = metrics.get(row.get("id").asText());
+                for (String metric : row.get("running").asBoolean() ? READ : List.<String>of()) {
+                  assertThat(row.at("/values/" + metric).asLong()).isEqualTo(values.get(metric));
+                }
+              }
+              assertThat(rows.size()).isGreaterThanOrEqualTo(metrics.size());
             });
   }
 
@@ -179,6 +196,8 @@ class WeftTabInBrowserTest {
     assertThat(column("shuffles", "Route"))
         .contains("rows", "columns", "streams", "feed", "Spark's sort shuffle");
     JsonNode shown = table("shuffles");
+    assertThat(sum(json(), "own")).isEqualTo(CLUSTER.sum("localBytes")).isPositive();
+    assertThat(sum(json(), "sameHost")).isEqualTo(CLUSTER.sum("sameHostBytes")).isPositive();
     JsonNode rows = json().at("/shuffles/rows");
     assertThat(shown.size()).isEqualTo(rows.size()).isGreaterThan(ROWS.size() + 3);
     for (int i = 0; i < rows.size(); i++) {
@@ -189,6 +208,8 @@ class WeftTabInBrowserTest {
       assertThat(cells.get("Route").asText()).isEqualTo(row.get("route").asText());
       assertThat(cells.get("Why").asText()).isEqualTo(row.get("why").asText()).isNotEmpty();
       assertThat(number(cells.get("Rows"))).isEqualTo(row.get("rows").asDouble());
+      assertThat(cells.get("Batches").asText())
+          .isEqualTo(row.get("route").asText().equals("columns") ? MAPS * PARTITIONS + "" : "–");
       assertThat(cells.get("Written").asText()).isEqualTo(bytes(row.get("written").asLong()));
       assertThat(cells.get("Read in place: own").asText())
           .isEqualTo(counted ? bytes(row.get("own").asLong()) : "–");
@@ -348,14 +369,63 @@ class WeftTabInBrowserTest {
         .isLessThanOrEqualTo(NARROW);
   }
 
+  /** What the checks of other tests find, if it is there. */
+  @Test
+  void theChecksFindWhatTheyAreFor() {
+    tab.resize(NARROW, 800);
+    tab.evaluate(
+        """
+        document.getElementById("weft").innerHTML =
+          `<p>good</p><p style="width: 900px">wide</p>
+          <p style="overflow: hidden; width: 50px"><b style="margin-left: 90px">cut</b></p>
+          <div style="overflow: auto; width: 50px"><b style="margin-left: 90px">scrolled</b></div>
+          <p style="color: #bbb">faint</p><p style="color: #fff; background: #222">white</p>
+          <svg><rect width="9" height="9" fill="#eee"/></svg>
+          <svg><rect width="9" height="9" fill="#eee" stroke="#777"/></svg>`
+        """);
+    assertThat(tab.texts("weft.overflowing()")).containsExactly("P \"wide\"", "B \"cut\"");
+    assertThat(tab.texts("weft.hidden()")).containsExactly("P \"wide\"", "B \"cut\"");
+    assertThat(tab.texts("weft.faintTexts(4.5)")).singleElement().asString().contains("faint");
+    assertThat(tab.texts("weft.faintShapes(3)")).singleElement().asString().contains("#eee");
+    try (BrowserTab other = BROWSER.open()) {
+      other.load(server + "/jobs/");
+      other.evaluate("console.error('made up'); fetch('http://192.0.2.1/'); 0");
+      await().untilAsserted(() -> assertThat(other.requests()).contains(URI.create("http://192.0.2.1/")));
+      assertThat(other.errors()).anyMatch(error -> error.contains("made up"));
+    }
+  }
+
   @Test
   void picturesForTheDocumentsAreSmall() throws IOException {
+    tab.resize(PICTURE_WIDTH, 900);
+    load("?sort=written&pageSize=8");
     Path folder =
         BuildTree.root()
             .resolve(System.getProperty("weft.screenshots", WORKSPACE.folder().toString()));
-    Path shuffles = folder.resolve("weft-tab.png");
+    Path shuffles = folder.resolve("weft-tab-shuffles.png");
+    Path executors = folder.resolve("weft-tab-executors.png");
     tab.picture(shuffles, "#shuffles", "#executors");
+    tab.picture(executors, "#executors", "#events + div + div");
     assertThat(Files.size(shuffles)).isBetween(10_000L, (long) MAX_PICTURE_BYTES);
+    assertThat(Files.size(executors)).isBetween(10_000L, (long) MAX_PICTURE_BYTES);
+  }
+
+  /** Other tests have the first two executors. */
+  @Test
+  @Order(Integer.MAX_VALUE - 1)
+  void outputsThatAreComputedAgainAreCounted() {
+    JavaRDD<Row> rows = CLUSTER.session().range(0, 1000, 1, 4).toDF().repartition(3).toJavaRDD();
+    assertThat(rows.count()).isEqualTo(1000);
+    CLUSTER.executors().get(0).kill();
+    CLUSTER.awaitExecutors();
+    assertThat(rows.count()).isEqualTo(1000);
+    awaitReports();
+    load("");
+    JsonNode shuffle = table("shuffles").get(0);
+    assertThat(number(shuffle.get("Attempts"))).isGreaterThan(1);
+    assertThat(number(shuffle.get("Outputs recomputed"))).isBetween(1.0, 4.0);
+    assertThat(column("executors", "State")).containsExactly("running", "running", "ended");
+    assertThat(column("events", "Kind")).contains("executor ended");
   }
 
   /** Ends the application. */
@@ -368,7 +438,7 @@ class WeftTabInBrowserTest {
     CLUSTER.stop();
     SparkConf conf =
         new SparkConf(false)
-            .set("spark.history.fs.logDirectory", WORKSPACE.folder().toUri().toString())
+            .set("spark.history.fs.logDirectory", WORKSPACE.folder().resolve("events").toString())
             .set("spark.driver.host", "127.0.0.1");
     FsHistoryProvider provider = new FsHistoryProvider(conf);
     HistoryServer history =

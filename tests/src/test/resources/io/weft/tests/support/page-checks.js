@@ -4,9 +4,10 @@ var weft = (() => {
   const visible = (element) => element.checkVisibility() && element.getClientRects().length > 0;
   const name = (element) => `${element.tagName} "${element.textContent.trim().slice(0, 40)}"`;
 
+  // Of its first line, because the middle of several lines may be beside the text.
   const middle = (element) => {
     element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
-    const box = element.getBoundingClientRect();
+    const [box] = element.getClientRects();
     return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
   };
 
@@ -20,10 +21,8 @@ var weft = (() => {
       .filter((text) => text)
       .pop() ?? "";
 
-  const box = (selector) => {
-    const found = document.querySelector(selector).getBoundingClientRect();
-    return { y: found.y + scrollY, bottom: found.bottom + scrollY };
-  };
+  const top = (selector) =>
+    document.querySelector(selector).getBoundingClientRect().y + scrollY;
 
   // Rows of the first table after a heading: texts of cells by column.
   const table = (heading) => {
@@ -133,10 +132,7 @@ var weft = (() => {
       .filter(([, value]) => value < least)
       .map(([e, value]) => `${e.outerHTML.slice(0, 120)} ${value.toFixed(2)}`);
 
-  const background = () => luminance(paint(backgrounds(content())));
-
   return {
-    middle, withText, tooltip, box, table, column, hidden, overflowing, faintTexts, faintShapes,
-    background,
+    middle, withText, tooltip, top, table, column, hidden, overflowing, faintTexts, faintShapes,
   };
 })();
