@@ -99,7 +99,10 @@ final class HeatMap {
     }
   }
 
-  /** Assigns colours to the bytes between the least and the most. */
+  /**
+   * Assigns colours to the bytes between the least and the most. Each begins at twice the bytes of
+   * the one before, or more, so that small differences stay small.
+   */
   private record Scale(long least, long most) {
     static Scale of(TrafficMatrix.Snapshot traffic) {
       long least = Long.MAX_VALUE;
@@ -110,7 +113,7 @@ final class HeatMap {
           most = Math.max(most, amount);
         }
       }
-      return new Scale(Math.min(least, most), most);
+      return new Scale(Math.min(least, Math.max(1, most >> COLOURS.size())), most);
     }
 
     String colour(long amount) {

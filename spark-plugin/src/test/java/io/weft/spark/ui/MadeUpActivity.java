@@ -71,9 +71,7 @@ final class MadeUpActivity {
 
   /** A stage of three map tasks, which wrote batches of 10 rows. */
   void wrote(int shuffle, int stage, long rows, long bytes) {
-    activity
-        .shuffles()
-        .wrote(shuffle, new StageAttempt(stage, true, 3, rows, rows / 10, bytes));
+    activity.shuffles().wrote(shuffle, new StageAttempt(stage, true, 3, rows, rows / 10, bytes));
   }
 
   /** A report of an executor that read the last shuffles from all executors. */

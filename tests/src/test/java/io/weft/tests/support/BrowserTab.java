@@ -189,7 +189,8 @@ public final class BrowserTab implements AutoCloseable {
     double top = find("weft.top(%s)", from).asDouble();
     double bottom = find("weft.top(%s)", to).asDouble();
     Map<String, Double> clip =
-        Map.of("x", 0.0, "y", top, "width", windowWidth + 0.0, "height", bottom - top, "scale", 1.0);
+        Map.of(
+            "x", 0.0, "y", top, "width", windowWidth + 0.0, "height", bottom - top, "scale", 1.0);
     JsonNode shot =
         send(
             "Page.captureScreenshot",

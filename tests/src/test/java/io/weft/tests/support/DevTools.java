@@ -122,7 +122,7 @@ final class DevTools implements AutoCloseable {
         .toList();
   }
 
-  /** Waits until a session has had more than so many events of one kind. */
+  /** Waits until a session has had more events of one kind than before. */
   synchronized void awaitEvent(String session, String method, int before) {
     long deadline = System.nanoTime() + LIMIT.toNanos();
     try {
