@@ -1,7 +1,9 @@
 package io.weft.spark.driver;
 
+import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import io.weft.spark.ui.Activity;
+import io.weft.spark.ui.ShuffleTable.StageAttempt;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -9,6 +11,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.IntFunction;
 import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
@@ -115,14 +118,7 @@ final class ActivityListener extends SparkListener {
     }
     int shuffle = (Integer) stage.shuffleDepId().get();
     see(shuffle);
-    TaskMetrics metrics = stage.taskMetrics();
-    activity
-        .shuffles()
-        .wrote(
-            shuffle,
-            stage.stageId(),
-            metrics.shuffleWriteMetrics().recordsWritten(),
-            metrics.shuffleWriteMetrics().bytesWritten());
+    activity.shuffles().wrote(shuffle, attempt(stage));
     if (stage.failureReason().isEmpty()) {
       int partitions = activity.shuffles().partitions(shuffle);
       shuffles
@@ -131,5 +127,28 @@ final class ActivityListener extends SparkListener {
           .ifPresent(sizes -> activity.shuffles().sized(shuffle, sizes));
     }
     changed.run();
+  }
+
+  private static StageAttempt attempt(StageInfo stage) {
+    TaskMetrics metrics = stage.taskMetrics();
+    return new StageAttempt(
+        stage.stageId(),
+        stage.failureReason().isEmpty(),
+        stage.numTasks(),
+        metrics.shuffleWriteMetrics().recordsWritten(),
+        batches(stage),
+        metrics.shuffleWriteMetrics().bytesWritten());
+  }
+
+  /** The batches that the tasks of a stage wrote; 0 if they wrote records. */
+  private static long batches(StageInfo stage) {
+    for (AccumulableInfo one : CollectionConverters.asJava(stage.accumulables().values())) {
+      if (one.name().contains(ExchangeDependency.BATCHES_WRITTEN)
+          && one.value().isDefined()
+          && one.value().get() instanceof Long batches) {
+        return batches;
+      }
+    }
+    return 0;
   }
 }

@@ -151,6 +151,7 @@ public final class OutputAdoptions implements AutoCloseable {
       }
     }
     if (asked.step() == Step.MOVE) {
+      found.forEach((shuffle, maps) -> state.activity().shuffles().adopted(shuffle, maps.length));
       state.activity().adopted(asked.adopter(), asked.executorId(), count(found));
       LOG.info(
           "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died",

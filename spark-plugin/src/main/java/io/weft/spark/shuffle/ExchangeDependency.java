@@ -13,6 +13,9 @@ import org.apache.spark.shuffle.ShuffleWriter;
  * WeftShuffleManager} uses them instead of choosing a route.
  */
 public interface ExchangeDependency {
+  /** Name of the accumulator of the batches that map tasks wrote, if they write batches. */
+  String BATCHES_WRITTEN = "batches written";
+
   /** The route and its reason, for the UI. */
   RouteTaken route();
 

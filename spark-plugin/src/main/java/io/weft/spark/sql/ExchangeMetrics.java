@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import io.weft.shuffle.fetch.FetchListener;
 import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.shuffle.ExchangeDependency;
 import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import java.io.Serializable;
 import java.util.LinkedHashMap;
@@ -62,7 +63,7 @@ record ExchangeMetrics(
       SparkContext context,
       boolean onDevices) {
     Map<String, SQLMetric> all = new LinkedHashMap<>(CollectionConverters.asJava(sparks));
-    all.put(BATCHES_WRITTEN, SQLMetrics.createMetric(context, "batches written"));
+    all.put(BATCHES_WRITTEN, SQLMetrics.createMetric(context, ExchangeDependency.BATCHES_WRITTEN));
     all.put(BATCHES_READ, SQLMetrics.createMetric(context, "batches read"));
     all.put(OWN_BYTES, size(context, "bytes in place, own executor"));
     all.put(SAME_HOST_BYTES, size(context, "bytes in place, other executors of the host"));

@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -61,6 +62,9 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
   private int left;
   private UnsafeSorterSpillReader reader;
 
+  /** Bytes of all pages. Spark's own field for them has another type from Spark 4.2 on. */
+  private final AtomicLong held = new AtomicLong();
+
   private long rows;
   private long lowest = Long.MAX_VALUE;
   private long highest = Long.MIN_VALUE;
@@ -114,19 +118,30 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
     sealPage();
     long wanted = Math.max(bytes, Math.min(maxPageBytes, growth()));
     MemoryBlock block = taskMemoryManager.allocatePage(wanted, this);
-    if (block != null) {
-      used += block.size();
-      if (block.size() < bytes) {
-        freePage(block);
-        block = null;
-      }
+    if (block != null && block.size() < bytes) {
+      taskMemoryManager.freePage(block, this);
+      block = null;
     }
     // The second call throws Spark's error if there is not even memory for one row.
-    open(block == null ? allocatePage(bytes) : block, 0);
+    block = block == null ? allocatePage(bytes) : block;
+    held.addAndGet(block.size());
+    open(block, 0);
+  }
+
+  @Override
+  protected void freePage(MemoryBlock block) {
+    held.addAndGet(-block.size());
+    taskMemoryManager.freePage(block, this);
+  }
+
+  @Override
+  public long getUsed() {
+    return held.get();
   }
 
   /** Bytes of the next page: large pages for many rows, and little waste for few. */
   private long growth() {
+    long used = getUsed();
     return used < POOLED_BYTES
         ? Math.max(FIRST_PAGE_BYTES, used)
         : Math.max(POOLED_BYTES, used / 8);

@@ -93,13 +93,16 @@ final class HeatMap {
     for (int i = 0; i < COLOURS.size(); i++) {
       int x = 4 + i * LEGEND_STEP;
       svg.append(
-          "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\"/>"
+          "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\" stroke=\"#888\"/>"
               .formatted(x, y - 9, COLOURS.get(i)));
       svg.append("<text x=\"%d\" y=\"%d\">≥ %s</text>".formatted(x, y + 12, bytes(scale.from(i))));
     }
   }
 
-  /** Assigns colours to the bytes between the least and the most. */
+  /**
+   * Assigns colours to the bytes between the least and the most. Each begins at twice the bytes of
+   * the one before, or more, so that small differences stay small.
+   */
   private record Scale(long least, long most) {
     static Scale of(TrafficMatrix.Snapshot traffic) {
       long least = Long.MAX_VALUE;
@@ -110,7 +113,7 @@ final class HeatMap {
           most = Math.max(most, amount);
         }
       }
-      return new Scale(Math.min(least, most), most);
+      return new Scale(Math.min(least, Math.max(1, most >> COLOURS.size())), most);
     }
 
     String colour(long amount) {

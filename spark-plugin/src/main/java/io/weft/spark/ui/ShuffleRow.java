@@ -15,9 +15,12 @@ import java.util.Objects;
  * @param why the reason of the route, as a clause
  * @param writers the first stages that wrote it
  * @param readers the first stages that read it
- * @param attempts attempts of stages that wrote it; above 1, map outputs were computed again
+ * @param attempts attempts of stages that wrote it
+ * @param recomputed map outputs that stages computed again after all had been there
+ * @param adopted map outputs of dead executors that others adopted
  * @param partitions reduce partitions; 0 if not known
  * @param rows rows written by the tasks of completed stages
+ * @param batches batches that the rows were written in; 0 if they were not
  * @param written bytes written by them
  * @param onDisk bytes of map outputs on disk, because shared memory was full
  * @param own bytes of the reading executor's own blocks, read in place
@@ -37,8 +40,11 @@ public record ShuffleRow(
     List<Integer> writers,
     List<Integer> readers,
     int attempts,
+    long recomputed,
+    long adopted,
     int partitions,
     long rows,
+    long batches,
     long written,
     long onDisk,
     long own,

@@ -34,9 +34,13 @@ public final class ShuffleTable {
     private String route = "";
     private String why = "";
     private boolean isRouted;
+    private boolean isComplete;
     private int attempts;
+    private long recomputed;
+    private long adopted;
     private int partitions;
     private long rows;
+    private long batches;
     private long written;
     private long smallest = -1;
     private long median = -1;
@@ -58,8 +62,11 @@ public final class ShuffleTable {
           List.copyOf(writers),
           List.copyOf(readers),
           attempts,
+          recomputed,
+          adopted,
           partitions,
           rows,
+          batches,
           written,
           get(Figure.ON_DISK),
           get(Figure.OWN),
@@ -78,8 +85,11 @@ public final class ShuffleTable {
       writers.addAll(row.writers());
       readers.addAll(row.readers());
       attempts = row.attempts();
+      recomputed = row.recomputed();
+      adopted = row.adopted();
       partitions = row.partitions();
       rows = row.rows();
+      batches = row.batches();
       written = row.written();
       set(Figure.ON_DISK, row.onDisk());
       set(Figure.OWN, row.own());
@@ -131,13 +141,35 @@ public final class ShuffleTable {
     return dropped + shuffles.size();
   }
 
-  /** Records a completed attempt of a stage that wrote a shuffle. */
-  public synchronized void wrote(int id, int stage, long rows, long bytes) {
+  /**
+   * An attempt of a stage that wrote a shuffle, after its end.
+   *
+   * @param succeeded whether all map outputs are there now
+   * @param outputs map outputs that were missing before it
+   * @param batches that the rows were written in; 0 if they were not
+   */
+  public record StageAttempt(
+      int stage, boolean succeeded, long outputs, long rows, long batches, long bytes) {}
+
+  /** Records an attempt of a stage that wrote a shuffle. */
+  public synchronized void wrote(int id, StageAttempt attempt) {
     Shuffle shuffle = at(id);
-    add(shuffle.writers, stage);
+    add(shuffle.writers, attempt.stage());
     shuffle.attempts++;
-    shuffle.rows += rows;
-    shuffle.written += bytes;
+    shuffle.rows += attempt.rows();
+    shuffle.batches += attempt.batches();
+    shuffle.written += attempt.bytes();
+    if (attempt.succeeded()) {
+      shuffle.recomputed += shuffle.isComplete ? attempt.outputs() : 0;
+      shuffle.isComplete = true;
+    }
+  }
+
+  /** Records that an executor adopted map outputs of a dead one. */
+  public synchronized void adopted(int id, long outputs) {
+    if (shuffles.containsKey(id)) {
+      at(id).adopted += outputs;
+    }
   }
 
   /** Records a stage that reads a shuffle. */

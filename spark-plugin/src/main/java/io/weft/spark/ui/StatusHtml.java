@@ -51,7 +51,7 @@ final class StatusHtml {
   }
 
   private void render(Overview overview) {
-    html.append("<p>Weft ").append(escape(overview.version())).append(". ");
+    html.append("<div id=\"weft\"><p>Weft ").append(escape(overview.version())).append(". ");
     html.append(escape(overview.state())).append("</p>");
     html.append("<p><a href=\"json").append(escape(request.onPage(request.page())));
     html.append("\">This page as JSON</a></p>");
@@ -65,6 +65,7 @@ final class StatusHtml {
     }
     collectives(overview.collectives());
     settings();
+    html.append("</div>");
   }
 
   private void shuffles(Overview overview) {
@@ -108,7 +109,10 @@ final class StatusHtml {
         escape(row.why()),
         stages(row.writers()) + " → " + stages(row.readers()),
         Integer.toString(row.attempts()),
+        number(row.recomputed()),
+        counted ? number(row.adopted()) : "–",
         number(row.rows()),
+        row.batches() > 0 ? number(row.batches()) : "–",
         bytes(row.written()),
         counted ? bytes(row.own()) : "–",
         counted ? bytes(row.sameHost()) : "–",

@@ -7,6 +7,7 @@ import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.runtime.WeftMetrics;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
+import io.weft.spark.ui.ShuffleTable.StageAttempt;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -63,9 +64,14 @@ final class MadeUpActivity {
   /** A completed shuffle whose figures follow from its number. */
   void shuffle(int id) {
     activity.shuffles().routed(id, new RouteTaken("columns", "its input is batches", 3));
-    activity.shuffles().wrote(id, 2 * id, 1000L + id, 1_000_000L + id);
+    wrote(id, 2 * id, 1000L + id, 1_000_000L + id);
     activity.shuffles().read(id, 2 * id + 1);
     activity.shuffles().sized(id, new long[] {300, 100, 200L + id});
+  }
+
+  /** A stage of three map tasks, which wrote batches of 10 rows. */
+  void wrote(int shuffle, int stage, long rows, long bytes) {
+    activity.shuffles().wrote(shuffle, new StageAttempt(stage, true, 3, rows, rows / 10, bytes));
   }
 
   /** A report of an executor that read the last shuffles from all executors. */

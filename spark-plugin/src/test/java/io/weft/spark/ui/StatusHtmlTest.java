@@ -1,6 +1,7 @@
 package io.weft.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -10,6 +11,7 @@ import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import io.weft.spark.ui.Overview.CollectiveRow;
 import io.weft.spark.ui.Overview.PathRow;
+import io.weft.spark.ui.ShuffleTable.StageAttempt;
 import io.weft.spark.ui.TabRequest.Column;
 import java.io.StringReader;
 import java.util.List;
@@ -59,10 +61,25 @@ class StatusHtmlTest {
   @Test
   void pathsOfShufflesThatSparkCarriesAreNotClaimed() {
     made.activity.shuffles().routed(1, new RouteTaken(RouteTaken.SORT, "it is off", 3));
-    made.activity.shuffles().wrote(1, 4, 10, 2000);
+    made.wrote(1, 4, 10, 2000);
     assertThat(made.html())
         .contains("it is off</td>")
         .contains("<td>2000.0 B</td><td>–</td><td>–</td><td>–</td><td>–</td><td>–</td><td>–</td>");
+  }
+
+  @Test
+  void outputsThatWereLostAreCounted() {
+    made.shuffle(7);
+    ShuffleTable shuffles = made.activity.shuffles();
+    shuffles.wrote(7, new StageAttempt(20, false, 2, 5, 1, 50));
+    shuffles.wrote(7, new StageAttempt(20, true, 2, 10, 1, 100));
+    shuffles.adopted(7, 4);
+    shuffles.adopted(8, 4);
+    assertThat(shuffles.rows())
+        .extracting(ShuffleRow::attempts, ShuffleRow::recomputed, ShuffleRow::adopted)
+        .containsExactly(tuple(3, 2L, 4L));
+    assertThat(made.html())
+        .contains("<td>3</td><td>2</td><td>4</td><td>1,022</td><td>102</td><td>976.7 KiB</td>");
   }
 
   @ParameterizedTest
@@ -72,7 +89,8 @@ class StatusHtmlTest {
       made.shuffle(i);
       made.activity.shuffles().add(MadeUpActivity.figures(i, i * 1_000_000L));
     }
-    made.activity.shuffles().wrote(199, 5000, 1, 1);
+    made.wrote(199, 5000, 1, 1);
+    made.activity.shuffles().adopted(199, 2);
     made.activity.shuffles().routed(199, new RouteTaken("z", "", 3));
     String down = made.html("sort", column.key(), "desc", "true", "pageSize", "3");
     String up = made.html("sort", column.key(), "desc", "false", "pageSize", "3");

@@ -51,6 +51,7 @@ class SkippingTest {
   private static final Set<String> SKIPPERS =
       Set.of(
           "io.weft.tests.support.NetworkNamespaces",
+          "io.weft.tests.support.Browser",
           "io.weft.tests.support.DoubleGpus",
           "io.weft.transfers.TestGpus",
           "io.weft.testgpus.TestMachine",
@@ -60,9 +61,9 @@ class SkippingTest {
           "io.weft.collectives.contract.RankGang");
 
   /**
-   * A skipped test is a gap that looks like success. Only two things may skip: the two hosts as
-   * network namespaces, if the machine or the user lacks what they need, and the doubles of GPUs,
-   * if there is no compiler.
+   * A skipped test is a gap that looks like success. Only three things may skip: the two hosts as
+   * network namespaces, if the machine or the user lacks what they need, the doubles of GPUs, if
+   * there is no compiler, and the browser, if there is none.
    */
   @Test
   void noTestOfSeveralExecutorsSkips() {

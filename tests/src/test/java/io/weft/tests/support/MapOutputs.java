@@ -40,6 +40,11 @@ public final class MapOutputs {
         .orElseThrow();
   }
 
+  /** The number of a shuffle's outputs at an executor. */
+  public static long at(int shuffle, ExecutorProcess executor) {
+    return places(shuffle).stream().filter(executor.id()::equals).count();
+  }
+
   private static List<String> places(int shuffle) {
     ShuffleStatus statuses = tracker().shuffleStatuses().apply(shuffle);
     return Arrays.stream(statuses.mapStatuses())

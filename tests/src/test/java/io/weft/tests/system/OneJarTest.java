@@ -49,6 +49,8 @@ class OneJarTest {
         long before = talk.sum("outputsPublished");
         talk.order("set spark.weft.route " + route);
         talk.checkCompact();
+        assertThat(talk.order("sql SELECT /*+ REPARTITION(3) */ * FROM range(1000)"))
+            .isEqualTo("1000");
         assertThat(talk.sum("outputsPublished"))
             .as("map outputs by " + route)
             .isGreaterThan(before);
