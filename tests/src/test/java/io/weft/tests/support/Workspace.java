@@ -92,10 +92,7 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
    * started one with its number, and after ten such failures Spark removes the application.
    */
   private static String applicationIds() {
-    return "app-%s-%04d-"
-        + ProcessHandle.current().pid()
-        + "-"
-        + APPLICATIONS.incrementAndGet();
+    return "app-%s-%04d-" + ProcessHandle.current().pid() + "-" + APPLICATIONS.incrementAndGet();
   }
 
   /** Waits until no file of Weft is left in the folders. */
