@@ -88,8 +88,8 @@ public final class Workspace implements BeforeAllCallback, AfterAllCallback {
 
   /**
    * Ids that no application of another JVM has. By default, two local clusters that start in the
-   * same second have the same id, but one work folder: an executor fails if the other cluster has
-   * started one with its number, and after ten such failures Spark removes the application.
+   * same second have the same id. Their executors then write to the same logs, in which tests look
+   * for messages.
    */
   private static String applicationIds() {
     return "app-%s-%04d-" + ProcessHandle.current().pid() + "-" + APPLICATIONS.incrementAndGet();
