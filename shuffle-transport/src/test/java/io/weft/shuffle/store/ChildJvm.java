@@ -33,7 +33,8 @@ final class ChildJvm implements AutoCloseable {
       throws IOException {
     List<String> command = new ArrayList<>(prefix);
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", classPath));
+    command.addAll(List.of("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-cp", classPath));
     command.add(ChildMain.class.getName());
     command.addAll(List.of(arguments));
     return new ChildJvm(

@@ -61,7 +61,7 @@ public final class ChildProcess implements AutoCloseable {
   /** Runs a short command and returns its output; an exit status other than 0 is an error. */
   public static String run(String... command) {
     try (ChildProcess child = start(command[0], List.of(command), Path.of("/"), Map.of())) {
-      child.awaitSuccess(Duration.ofSeconds(60));
+      child.awaitSuccess(Duration.ofMinutes(3));
       return child.output();
     }
   }
@@ -207,6 +207,6 @@ public final class ChildProcess implements AutoCloseable {
     List<ProcessHandle> family = process.descendants().toList();
     process.destroyForcibly();
     family.forEach(ProcessHandle::destroyForcibly);
-    awaitExit(Duration.ofSeconds(60));
+    awaitExit(Duration.ofMinutes(3));
   }
 }

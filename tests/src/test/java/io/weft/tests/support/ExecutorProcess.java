@@ -31,14 +31,14 @@ public record ExecutorProcess(String id, long pid) {
   /** Waits until that many executors run. */
   public static List<ExecutorProcess> await(ProcessHandle parent, int count) {
     return Awaitility.await(count + " executors below process " + parent.pid())
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> below(parent), found -> found.size() == count);
   }
 
   /** Kills it and waits for its end. */
   public void kill() {
     Signals.kill(pid);
-    awaitEnd(Duration.ofSeconds(60));
+    awaitEnd(Duration.ofMinutes(3));
   }
 
   /** Waits for its end. */

@@ -50,7 +50,7 @@ public final class HeldTask implements AutoCloseable {
   /** Waits until a task is held; returns its attempt. */
   public long awaitHeld() {
     Awaitility.await("a task that is held")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(folder.resolve("held")));
     try {
       return Long.parseLong(Files.readString(folder.resolve("held")));

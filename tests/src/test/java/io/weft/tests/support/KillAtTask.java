@@ -31,7 +31,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   public static KillAtTask arm(WeftCluster cluster, int stage, int task) {
     try {
       // Events of the last tasks of the previous job may still be on their way to the listeners.
-      cluster.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(1));
+      cluster.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(3));
     } catch (TimeoutException e) {
       throw new AssertionError("the listeners have not caught up", e);
     }
@@ -62,7 +62,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
 
   /** The killed executor. */
   public ExecutorProcess victim() {
-    return victim.orTimeout(2, TimeUnit.MINUTES).join();
+    return victim.orTimeout(3, TimeUnit.MINUTES).join();
   }
 
   @Override

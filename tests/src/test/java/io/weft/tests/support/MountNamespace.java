@@ -14,7 +14,7 @@ import java.util.Optional;
  * holds it ends.
  */
 public final class MountNamespace implements AutoCloseable {
-  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Duration LIMIT = Duration.ofMinutes(3);
 
   private final ChildProcess holder;
 

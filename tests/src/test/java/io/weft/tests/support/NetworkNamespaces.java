@@ -33,7 +33,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * without.
  */
 public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallback {
-  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Duration LIMIT = Duration.ofMinutes(3);
   private static final String SWITCH = "link.py";
   private static final Path TUN = Path.of("/dev/net/tun");
   private static final String REQUIRED = "WEFT_REQUIRE_NAMESPACES";

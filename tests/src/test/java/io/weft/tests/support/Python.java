@@ -45,7 +45,7 @@ public final class Python {
   private static boolean hasNumpy(String python) {
     List<String> command = List.of(python, "-c", "import numpy; print('has numpy')");
     try (ChildProcess child = ChildProcess.start(python, command, Path.of("/"), Map.of())) {
-      return child.awaitExit(Duration.ofSeconds(60)) == 0;
+      return child.awaitExit(Duration.ofMinutes(3)) == 0;
     }
   }
 

@@ -60,7 +60,7 @@ public final class RealContainer implements AutoCloseable {
   @Override
   public void close() {
     Awaitility.await("an empty control group " + group)
-        .atMost(60, TimeUnit.SECONDS)
+        .atMost(3, TimeUnit.MINUTES)
         .ignoreExceptions()
         .until(() -> Files.deleteIfExists(group));
   }

@@ -11,7 +11,7 @@ import java.util.function.UnaryOperator;
 
 /** A standalone master and its workers, each a separate process, as on several machines. */
 public final class StandaloneCluster implements AutoCloseable {
-  private static final Duration LIMIT = Duration.ofMinutes(2);
+  private static final Duration LIMIT = Duration.ofMinutes(3);
   private static final String LOCALHOST = "127.0.0.1";
 
   private final Workspace workspace;

@@ -17,7 +17,7 @@ import org.apache.spark.scheduler.SparkListenerTaskStart;
  * arrived.
  */
 public final class TaskLog extends SparkListener implements AutoCloseable {
-  private static final long LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(60);
+  private static final long LIMIT_MILLIS = TimeUnit.MINUTES.toMillis(3);
 
   private final SparkContext context;
   private final Map<Long, String> executors = new ConcurrentHashMap<>();

@@ -61,7 +61,7 @@ public final class TrafficRecorder implements AutoCloseable {
   /** The real address of an executor; waits until the executor has announced it. */
   public static PeerAddress realAddress(String executorId) {
     return Awaitility.await("executor " + executorId + " has announced itself")
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> find(executorId), addresses -> !addresses.isEmpty())
         .get(0);
   }

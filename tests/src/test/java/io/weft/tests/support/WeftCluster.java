@@ -63,6 +63,12 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /** Adds options to those of the executors' JVMs, before they start. */
+  public WeftCluster executorOptions(String more) {
+    String options = Jvm.executorOptions(SparkHome.shared());
+    return set("spark.executor.extraJavaOptions", options + " " + more);
+  }
+
   /** Sets the cores of each executor, before it starts; the default is one. */
   public WeftCluster cores(int each) {
     cores = each;
@@ -161,7 +167,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    */
   public void awaitExecutors() {
     Awaitility.await("executors that run and that the driver knows")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(
             () -> {
               List<String> running = executors().stream().map(ExecutorProcess::id).toList();
@@ -185,7 +191,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    */
   public void decommission(List<ExecutorProcess> leaving) {
     startDecommission(leaving);
-    leaving.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(90)));
+    leaving.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(3)));
     awaitExecutors();
   }
 
@@ -210,7 +216,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    */
   public void awaitSum(String figure, long expected) {
     Awaitility.await(figure)
-        .atMost(Duration.ofMinutes(1))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(() -> assertThat(sum(figure)).as(figure).isEqualTo(expected));
   }
 
@@ -220,7 +226,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
    */
   public void awaitNothingUsed() {
     Awaitility.await("no block left in any executor")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .pollDelay(Duration.ZERO)
         .pollInterval(Duration.ofMillis(200))
         .untilAsserted(
@@ -265,7 +271,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     }
     if (workers != null) {
       try {
-        ending.forEach(executor -> executor.awaitEnd(Duration.ofSeconds(60)));
+        ending.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(3)));
       } finally {
         workers.close();
         workers = null;
@@ -298,7 +304,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   /** Waits until an executor's log contains a text; a separate process writes the log. */
   public void awaitLogged(String text) {
     Awaitility.await("an executor that logs: " + text)
-        .atMost(Duration.ofMinutes(1))
+        .atMost(Duration.ofMinutes(3))
         .until(
             () ->
                 logFiles().stream()

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
@@ -32,8 +33,9 @@ public final class Workspace
         AfterAllCallback,
         TestExecutionExceptionHandler,
         LifecycleMethodExecutionExceptionHandler {
-  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Duration LIMIT = Duration.ofMinutes(3);
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+  private static final AtomicInteger APPLICATIONS = new AtomicInteger();
 
   private Path folder;
   private Path sharedMemory;
@@ -89,9 +91,19 @@ public final class Workspace
     settings.put("spark.local.dir", localFolder().toString());
     settings.put("spark.sql.warehouse.dir", folder.resolve("warehouse").toString());
     settings.put("spark.weft.memory.folder", sharedMemory.toString());
+    settings.put("spark.deploy.appIdPattern", applicationIds());
     // Tests of failures must not fall back to Spark's shuffle.
     settings.put("spark.weft.fallback.failures", "0");
     return settings;
+  }
+
+  /**
+   * Ids that no application of another JVM has. By default, two local clusters that start in the
+   * same second have the same id. Their executors then write to the same logs, in which tests look
+   * for messages.
+   */
+  private static String applicationIds() {
+    return "app-%s-%04d-" + ProcessHandle.current().pid() + "-" + APPLICATIONS.incrementAndGet();
   }
 
   /** Waits until no file of Weft is left in the folders. */

@@ -112,7 +112,7 @@ abstract class AdoptionContract {
       MapOutputs.awaitElsewhere(victim, MAP_TASKS);
       first.release();
       second.release();
-      Rows.assertSame("lost an executor", expected, collected.get(2, TimeUnit.MINUTES));
+      Rows.assertSame("lost an executor", expected, collected.get(3, TimeUnit.MINUTES));
       assertThat(log.mapTasks()).as("map tasks").isEqualTo(MAP_TASKS);
     }
   }
@@ -149,7 +149,7 @@ abstract class AdoptionContract {
       ExecutorProcess victim = cluster.executor(log.executorOf(held.awaitHeld()));
       victim.kill();
       held.release();
-      Rows.assertSame("killed while it wrote", expected, collected.get(2, TimeUnit.MINUTES));
+      Rows.assertSame("killed while it wrote", expected, collected.get(3, TimeUnit.MINUTES));
       MapOutputs.awaitElsewhere(earlier, victim, MAP_TASKS);
     }
     try (TaskLog log = TaskLog.open(cluster.context())) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * holds the memory of one partition at a time.
  */
 class CoalescedReadsTest {
-  private static final int ROWS = 300_000;
+  private static final int ROWS = 150_000;
   private static final int PARTITIONS = 2000;
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();

@@ -83,7 +83,7 @@ class CollectivesTest {
   /** Tasks of a failed attempt may end after those of the successful one. */
   private static void awaitNoCommunicatorIsLeft() {
     Awaitility.await("no communicator left")
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(
             () ->
                 assertThat(Folders.tree(WORKSPACE.sharedMemory()))
@@ -154,7 +154,7 @@ class CollectivesTest {
   void noThreadStaysWhenTheStagesAreOver() {
     checkSums(run(2, Mishap.NONE), 2);
     Awaitility.await("no thread of communicators in any executor")
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .pollInterval(Duration.ofMillis(500))
         .untilAsserted(
             () ->
@@ -173,7 +173,7 @@ class CollectivesTest {
 
   private void await(String name) {
     Awaitility.await("note " + name)
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(notes.resolve(name)));
   }
 

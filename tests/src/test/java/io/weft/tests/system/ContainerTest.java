@@ -38,7 +38,7 @@ class ContainerTest {
         new WeftCluster(WORKSPACE)
             .set("spark.weft.memory.segmentSize", Long.toString(SEGMENT))
             .set("spark.weft.memory.size", size)
-            .set("spark.executor.extraJavaOptions", "-XX:+UseSerialGC " + container.option());
+            .executorOptions(container.option());
     try {
       cluster.start();
       check.run(cluster);

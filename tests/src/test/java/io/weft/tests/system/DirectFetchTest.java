@@ -84,7 +84,7 @@ class DirectFetchTest {
           .as("map outputs of Weft")
           .isEqualTo(2 * maps);
       Awaitility.await("no temporary file left")
-          .atMost(Duration.ofMinutes(1))
+          .atMost(Duration.ofMinutes(3))
           .untilAsserted(
               () ->
                   assertThat(Folders.tree(WORKSPACE.localFolder()))

@@ -91,7 +91,7 @@ class DynamicAllocationTest {
    */
   private static void awaitExecutors(int left) {
     Awaitility.await(left + " executors left")
-        .atMost(Duration.ofSeconds(90))
+        .atMost(Duration.ofMinutes(3))
         .pollInterval(Duration.ofMillis(500))
         .until(
             () -> {

@@ -120,7 +120,7 @@ class ExecutorLossTest {
         .extracting(ExecutorProcess::id)
         .doesNotContainAnyElementsOf(living);
     Awaitility.await("folders of the living executors only, without " + VICTIMS)
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .pollInterval(Duration.ofSeconds(1))
         .untilAsserted(
             () -> {

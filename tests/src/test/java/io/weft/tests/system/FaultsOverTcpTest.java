@@ -67,13 +67,13 @@ class FaultsOverTcpTest {
       try {
         second = CompletableFuture.supplyAsync(() -> sorted(rows));
         Awaitility.await("a fetch from " + stopped + " that is given up")
-            .atMost(Duration.ofMinutes(2))
+            .atMost(Duration.ofMinutes(3))
             .until(() -> log.fetchFailures().contains(stopped.id()));
       } finally {
         Signals.resume(stopped.pid());
       }
     }
-    Rows.assertSame("second job", expected(), second.get(2, TimeUnit.MINUTES));
+    Rows.assertSame("second job", expected(), second.get(3, TimeUnit.MINUTES));
     Rows.assertSame("third job", expected(), sorted(shuffled(route)));
     assertThat(CLUSTER.executors()).as("executors that still run").contains(stopped);
   }

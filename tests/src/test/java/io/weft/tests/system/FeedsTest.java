@@ -98,7 +98,7 @@ class FeedsTest {
     }
     assertThat(ids).containsExactlyInAnyOrderElementsOf(allIds());
     Awaitility.await("files of the export")
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(
             () ->
                 assertThat(Folders.tree(WORKSPACE.sharedMemory()))
@@ -113,7 +113,7 @@ class FeedsTest {
         CompletableFuture.supplyAsync(
             () -> new FeedJob(notes.toString(), true).run(CLUSTER.session()));
     Awaitility.await("the victim waits")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(notes.resolve("victim")) || job.isDone());
     assertThat(job).as("the job, before its executor was killed").isNotDone();
     String victim = Files.readString(notes.resolve("victim"));

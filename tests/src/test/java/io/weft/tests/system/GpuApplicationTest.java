@@ -150,7 +150,7 @@ class GpuApplicationTest {
   private String awaitVictim(CompletableFuture<?> job) throws IOException {
     Path note = Path.of(notes.folder(), "victim");
     Awaitility.await("the victim waits")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(note) || job.isDone());
     assertThat(job).as("the job, before its executor was killed").isNotDone();
     return Files.readString(note);
@@ -174,7 +174,7 @@ class GpuApplicationTest {
       cluster.startDecommission(
           cluster.executors().stream().filter(each -> each.id().equals(victim)).toList());
       Awaitility.await("the move of the blocks of executor " + victim)
-          .atMost(Duration.ofMinutes(1))
+          .atMost(Duration.ofMinutes(3))
           .until(() -> outputsOf(victim) == 0 || job.isDone());
       Files.writeString(Path.of(notes.folder(), GpuExchangeJob.GO), victim);
       check(job.get(4, TimeUnit.MINUTES));

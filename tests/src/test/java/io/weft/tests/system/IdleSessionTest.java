@@ -53,7 +53,7 @@ class IdleSessionTest {
         CLUSTER.awaitNothingUsed();
       }
       Awaitility.await("memory that is given back")
-          .atMost(Duration.ofMinutes(1))
+          .atMost(Duration.ofMinutes(3))
           .untilAsserted(
               () -> {
                 assertThat(bytesInSharedMemory()).as("bytes of files").isLessThan(CLOSE_TO_NOTHING);

@@ -95,7 +95,7 @@ class KilledAtWorkTest {
       ExecutorProcess victim = executor(log.executorOf(held.awaitHeld()), ofTheHeld);
       victim.kill();
       held.release();
-      Rows.assertSame("killed", expected(), collected.get(2, TimeUnit.MINUTES));
+      Rows.assertSame("killed", expected(), collected.get(3, TimeUnit.MINUTES));
       if (!ofTheHeld) {
         assertThat(log.fetchFailures()).as("executors that were read from").contains(victim.id());
       }

@@ -72,7 +72,7 @@ class LostFolderTest {
       held.awaitHeld();
       loseFolders();
       held.release();
-      Rows.assertSame("the job", expected(), collected.get(2, TimeUnit.MINUTES));
+      Rows.assertSame("the job", expected(), collected.get(3, TimeUnit.MINUTES));
     }
     assertSharedMemoryIsUsed(route);
     assertThat(CLUSTER.executors()).isEqualTo(before);

@@ -77,14 +77,14 @@ class ManyApplicationsTest {
       ProcessHandle driver = ProcessHandle.of(killed.process().pid()).orElseThrow();
       List<ExecutorProcess> executors = ExecutorProcess.await(driver, 2);
       Signals.kill(driver.pid());
-      executors.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(2)));
+      executors.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(3)));
     }
     WORKSPACE.awaitNoFiles();
   }
 
   private static void awaitAliveFolders(String whose) {
     Awaitility.await("folders of " + whose + " alone")
-        .atMost(Duration.ofMinutes(1))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(() -> assertThat(aliveFolders()).hasSize(2));
   }
 

@@ -63,7 +63,7 @@ class MonitoringTest {
     long sameHost = CLUSTER.sum("sameHostBytes");
     assertThat(sameHost).isPositive();
     await()
-        .atMost(Duration.ofMinutes(1))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(
             () -> {
               JsonNode shuffles = json().at("/shuffles/rows");

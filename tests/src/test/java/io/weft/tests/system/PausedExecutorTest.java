@@ -62,7 +62,7 @@ class PausedExecutorTest {
       Signals.resume(paused.pid());
     }
     Rows.assertSame("when it continues", expected, sorted(rows));
-    paused.awaitEnd(Duration.ofSeconds(60));
+    paused.awaitEnd(Duration.ofMinutes(3));
     Rows.assertSame("after its end", expected, sorted(rows));
   }
 
@@ -74,7 +74,7 @@ class PausedExecutorTest {
 
   private static void awaitRemoval(ExecutorProcess paused) {
     Awaitility.await("Spark's removal of " + paused)
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> !CLUSTER.known().contains(paused.id()));
   }
 

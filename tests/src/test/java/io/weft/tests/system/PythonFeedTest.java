@@ -29,7 +29,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * Python read, one per rank.
  */
 class PythonFeedTest {
-  private static final Duration LIMIT = Duration.ofMinutes(2);
+  private static final Duration LIMIT = Duration.ofMinutes(3);
   private static final int ROWS = 4000;
 
   private static final String SETTINGS =

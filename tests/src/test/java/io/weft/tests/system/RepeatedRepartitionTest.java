@@ -114,7 +114,7 @@ class RepeatedRepartitionTest {
       held.release();
       Rows.assertSame("dealt twice", expected, rows.get(3, TimeUnit.MINUTES));
       Awaitility.await("repeated stages")
-          .atMost(Duration.ofMinutes(1))
+          .atMost(Duration.ofMinutes(3))
           .untilAsserted(() -> checkRepeatedStages.accept(stages.repeated));
     } finally {
       CLUSTER.context().removeSparkListener(stages);

@@ -58,7 +58,7 @@ class RestartTest {
       session.stop();
     }
     Awaitility.await("everything that round " + round.getCurrentRepetition() + " opened is closed")
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(
             () -> {
               assertThat(Workspace.threads()).isEmpty();
@@ -74,7 +74,7 @@ class RestartTest {
       descriptors = openDescriptors();
     } else if (round > 2) {
       Awaitility.await("no more open descriptors than after round 2, " + descriptors)
-          .atMost(Duration.ofSeconds(60))
+          .atMost(Duration.ofMinutes(3))
           .untilAsserted(() -> assertThat(more(openDescriptors())).isEmpty());
     }
   }

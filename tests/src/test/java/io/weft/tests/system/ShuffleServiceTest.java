@@ -65,7 +65,7 @@ class ShuffleServiceTest {
     assertThat(locations()).contains(victim.id());
     victim.kill();
     Awaitility.await("no output of " + victim)
-        .atMost(Duration.ofMinutes(1))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(() -> assertThat(locations()).isNotEmpty().doesNotContain(victim.id()));
     Rows.assertSame("second job", expected, rows.collect().stream().sorted().toList());
     assertThat(failures).hasValue(0);

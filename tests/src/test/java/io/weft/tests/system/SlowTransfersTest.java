@@ -77,7 +77,7 @@ class SlowTransfersTest {
         CompletableFuture.supplyAsync(
             () -> new CutTransferJob(notes.toString()).run(CLUSTER.context()));
     Awaitility.await("both ends exchange arrays")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(
             () ->
                 Files.exists(notes.resolve("round-0-3"))

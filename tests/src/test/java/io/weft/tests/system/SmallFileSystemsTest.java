@@ -67,7 +67,7 @@ class SmallFileSystemsTest {
       talk.quit();
       assertFellBack(talk.process(), "/dev/shm has");
       Awaitility.await("nothing but the file that filled it")
-          .atMost(Duration.ofSeconds(60))
+          .atMost(Duration.ofMinutes(3))
           .untilAsserted(() -> assertThat(Folders.tree(view.outside(SHARED_MEMORY))).hasSize(1));
       WORKSPACE.awaitNoFiles();
     }
@@ -159,7 +159,7 @@ class SmallFileSystemsTest {
 
   private static void assertNothingLeft(MountNamespace view) {
     Awaitility.await("empty /dev/shm")
-        .atMost(Duration.ofSeconds(60))
+        .atMost(Duration.ofMinutes(3))
         .untilAsserted(() -> assertThat(Folders.tree(view.outside(SHARED_MEMORY))).isEmpty());
     WORKSPACE.awaitNoFiles();
   }

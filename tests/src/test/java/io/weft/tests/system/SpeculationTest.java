@@ -57,8 +57,8 @@ class SpeculationTest {
       Rows.assertSame(
           "rows beside an attempt that still runs",
           expected(session),
-          rows.get(2, TimeUnit.MINUTES).stream().sorted().toList());
-      CLUSTER.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(1));
+          rows.get(3, TimeUnit.MINUTES).stream().sorted().toList());
+      CLUSTER.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(3));
     } finally {
       CLUSTER.context().removeSparkListener(speculative);
     }

@@ -101,7 +101,7 @@ class SymmetricMemoryTest {
   void theRetryAfterAKilledExecutorIsRightAndItsMemoryIsUsedAgain() throws Exception {
     CompletableFuture<Void> job = CompletableFuture.runAsync(() -> run(Mishap.WAITS));
     Awaitility.await("waiting")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(notes.resolve("waiting")));
     CLUSTER.executor(Files.readString(notes.resolve("waiting"))).kill();
     job.get(3, TimeUnit.MINUTES);

@@ -53,7 +53,7 @@ class TasksThatEndEarlyTest {
       long attempt = held.awaitHeld();
       assertThat(CLUSTER.context().killTaskAttempt(attempt, true, "killed by the test")).isTrue();
       held.release();
-      Rows.assertSame("rows after a killed task", expected(), rows.get(2, TimeUnit.MINUTES));
+      Rows.assertSame("rows after a killed task", expected(), rows.get(3, TimeUnit.MINUTES));
     }
     CLUSTER.awaitNothingUsed();
   }
@@ -76,7 +76,7 @@ class TasksThatEndEarlyTest {
           CompletableFuture.supplyAsync(TasksThatEndEarlyTest::run);
       held.awaitHeld();
       CLUSTER.context().cancelAllJobs();
-      assertThatThrownBy(() -> rows.get(2, TimeUnit.MINUTES)).hasStackTraceContaining("cancelled");
+      assertThatThrownBy(() -> rows.get(3, TimeUnit.MINUTES)).hasStackTraceContaining("cancelled");
     }
     CLUSTER.awaitNothingUsed();
   }
@@ -105,7 +105,7 @@ class TasksThatEndEarlyTest {
     Rows.assertSame(
         "rows of a shuffle that was unregistered",
         expected.stream().sorted().toList(),
-        read.get(2, TimeUnit.MINUTES).stream().sorted().toList());
+        read.get(3, TimeUnit.MINUTES).stream().sorted().toList());
   }
 
   /** Finds the only shuffle of an RDD. */

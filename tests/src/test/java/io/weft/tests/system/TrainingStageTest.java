@@ -72,7 +72,7 @@ class TrainingStageTest {
         CompletableFuture.supplyAsync(
             () -> train(plan, new LinearModels(note.toString(), LOST_AT)));
     Awaitility.await("a rank in the middle of its training")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(note) || training.isDone());
     assertThat(training).as("the training, before its executor was killed").isNotDone();
     String victim = Files.readString(note);

@@ -126,7 +126,7 @@ class TrainingTest {
               }
             });
     Awaitility.await("a rank in the middle of its training")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(note) || training.isDone());
     assertThat(training).as("the training, before its executor was killed").isNotDone();
     String victim = Files.readString(note);

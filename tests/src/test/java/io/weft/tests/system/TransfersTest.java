@@ -91,7 +91,7 @@ class TransfersTest {
         CompletableFuture.supplyAsync(
             () -> new TransferJob(notes.toString(), true).run(CLUSTER.context()));
     Awaitility.await("the victim waits")
-        .atMost(Duration.ofMinutes(2))
+        .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(notes.resolve("victim")));
     String victim = Files.readString(notes.resolve("victim"));
     String survivor = Files.readString(notes.resolve("waiting"));
