@@ -76,7 +76,7 @@ public final class BareMachine implements AutoCloseable {
         Files.createDirectories(root.resolve(folder));
       }
       tools(root);
-      libraries(root);
+      installDriver(root);
       Files.writeString(root.resolve("etc/passwd"), "someone:x:" + USER + ":" + USER + "::/:\n");
       Files.writeString(root.resolve("etc/hosts"), "127.0.0.1 localhost\n");
       return new BareMachine(root, MountNamespace.open(mounts(root, carried)));
@@ -125,7 +125,7 @@ public final class BareMachine implements AutoCloseable {
     }
   }
 
-  private static void libraries(Path root) throws IOException {
+  private static void installDriver(Path root) throws IOException {
     Path built = root.resolve("built");
     DoubleBuild.into(built, "-DWEFT_DOUBLE_DEVICES=1");
     DoubleBuild.olderNccl(built, "old", "-DWEFT_DOUBLE_OLD", "-Wno-unused-function");

@@ -56,7 +56,8 @@ class GpuCarryTest {
     Optional<String> whyNot = BareMachine.unavailable();
     assumeTrue(whyNot.isEmpty(), () -> whyNot.orElseThrow());
     String script = BuildTree.root().resolve("tests/gpu/carry").toString();
-    String jars = SparkHome.shared().folder().resolve("jars").toString();
+    SparkHome spark = SparkHome.assemble(folder.resolve("spark-home"), "default", List.of());
+    String jars = spark.folder().resolve("jars").toString();
     Map<String, String> environment = Map.of("JAVA_HOME", System.getProperty("java.home"));
     try (ChildProcess carry =
         ChildProcess.start("carry", List.of(script, "60m", "", jars), folder, environment)) {
