@@ -161,6 +161,7 @@ public final class BareMachine implements AutoCloseable {
     for (String device : DEVICES) {
       script.append("touch dev/%s && mount --bind /dev/%s dev/%s%n".formatted(device, device, device));
     }
+    script.append("ln -s /proc/self/fd dev/fd\n");
     script.append("chmod 1777 tmp\nchown ").append(USER).append(" results");
     return script.toString();
   }
