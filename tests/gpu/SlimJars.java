@@ -43,7 +43,11 @@ final class SlimJars {
     }
 
     private static List<String> with(String sign, List<String> words) {
-      return words.stream().skip(1).filter(w -> w.startsWith(sign)).map(w -> w.substring(1)).toList();
+      return words.stream()
+          .skip(1)
+          .filter(w -> w.startsWith(sign))
+          .map(w -> w.substring(1))
+          .toList();
     }
 
     boolean names(String file) {

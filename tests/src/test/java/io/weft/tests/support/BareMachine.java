@@ -159,7 +159,8 @@ public final class BareMachine implements AutoCloseable {
     script.append("mount --bind '").append(carried).append("' carry\n");
     script.append("mount -o remount,bind,ro carry\n");
     for (String device : DEVICES) {
-      script.append("touch dev/%s && mount --bind /dev/%s dev/%s%n".formatted(device, device, device));
+      script.append(
+          "touch dev/%s && mount --bind /dev/%s dev/%s%n".formatted(device, device, device));
     }
     script.append("ln -s /proc/self/fd dev/fd\n");
     script.append("chmod 1777 tmp\nchown ").append(USER).append(" results");

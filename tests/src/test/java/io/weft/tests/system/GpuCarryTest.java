@@ -220,7 +220,9 @@ class GpuCarryTest {
   }
 
   private static Optional<ProcessHandle> java(long script) {
-    return ProcessHandle.of(script).orElseThrow().descendants()
+    return ProcessHandle.of(script)
+        .orElseThrow()
+        .descendants()
         .filter(each -> each.info().command().orElse("").endsWith("/bin/java"))
         .findFirst();
   }
@@ -240,7 +242,9 @@ class GpuCarryTest {
       states = states(lines(out));
     }
     List<JsonNode> lines = lines(out);
-    assertThat(states.values()).as(Files.readString(out.resolve("results.jsonl"))).containsOnly("passed", "skipped");
+    assertThat(states.values())
+        .as(Files.readString(out.resolve("results.jsonl")))
+        .containsOnly("passed", "skipped");
     assertThat(states)
         .containsEntry("device:CudaLaneTest", "passed")
         .containsEntry("nccl:NcclProcessesTest", "passed")
