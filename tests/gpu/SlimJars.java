@@ -15,7 +15,8 @@ import java.util.zip.ZipOutputStream;
 
 /**
  * Copies jars for a carry: entries uncompressed, so that one archive over all of them is smaller,
- * and without native code of other machines. Licence files and folder entries stay. A program of {@code carry}.
+ * and without native code of other machines. Licence files and folder entries stay. A program of
+ * {@code carry}.
  */
 final class SlimJars {
   private static final Pattern NATIVE = Pattern.compile(".*\\.(dll|dylib|jnilib|so|a)(\\.[0-9]+)*");
