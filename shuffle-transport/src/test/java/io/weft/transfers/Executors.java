@@ -2,12 +2,10 @@ package io.weft.transfers;
 
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.clique.CliqueCommunicators;
-import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.device.Device;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.SharedArena;
-import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.peer.PathRules.PathEnd;
 import io.weft.transfers.DeviceTransfers.GpuResources;
 import io.weft.transfers.TransferWire.CommunicatorWire;
@@ -102,14 +100,10 @@ final class Executors implements AutoCloseable {
       boolean followsDevices,
       CommunicatorFactory hosts) {
     CudaLibrary.GpuDescription gpu = TestGpus.cuda().gpus().get(TestGpus.ordinal(executor));
-    NcclLibrary nccl = NcclLibrary.load(TestGpus.options());
-    GpuEnd end =
-        way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl.version())
-            .sharing(nccl.sharesGpus(TestGpus.options().environment()));
     return new TransferGpu(
         new TransferGpu.Options(
             executor + "@" + incarnation,
-            new PathEnd("a kernel", end),
+            new PathEnd("a kernel", way.end(gpu)),
             way.rules(),
             TestGpus.options(),
             GPU_BYTES,

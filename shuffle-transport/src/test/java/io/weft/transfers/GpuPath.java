@@ -1,5 +1,7 @@
 package io.weft.transfers;
 
+import io.weft.collectives.nccl.NcclLibrary;
+import io.weft.device.cuda.CudaLibrary.GpuDescription;
 import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.peer.PathRules;
 import io.weft.shuffle.peer.TransportMode;
@@ -17,9 +19,14 @@ enum GpuPath {
     return new PathRules(this == STAGED ? TransportMode.SHM : TransportMode.AUTO, false, false);
   }
 
-  GpuEnd end(String uuid, int ordinal, String name, String nccl) {
-    return this == IPC
-        ? new GpuEnd(uuid, ordinal, name, "", "this test is about CUDA IPC")
-        : GpuEnd.of(uuid, ordinal, name, nccl);
+  /** A GPU as its executor announces it. Loads NCCL only if the path needs it. */
+  GpuEnd end(GpuDescription gpu) {
+    String uuid = gpu.uuid().toString();
+    if (this != NCCL) {
+      return new GpuEnd(uuid, gpu.ordinal(), gpu.name(), "", "this test is about another path");
+    }
+    NcclLibrary nccl = NcclLibrary.load(TestGpus.options());
+    return GpuEnd.of(uuid, gpu.ordinal(), gpu.name(), nccl.version())
+        .sharing(nccl.sharesGpus(TestGpus.options().environment()));
   }
 }

@@ -65,7 +65,7 @@ final class TestExecutor implements AutoCloseable {
             HostOptions.defaults().withFolder(shared.resolve("shared")).withHostIdentity("host"));
     gpu = gpu(executor, way, hosts);
     GpuResources resources = gpu.resources(hosts);
-    device = Doubles.cuda().open(executor);
+    device = Doubles.cuda().open(Doubles.ordinal(executor));
     pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, GPU_BYTES);
     SparkConf conf =
         new SparkConf(false)
@@ -91,7 +91,7 @@ final class TestExecutor implements AutoCloseable {
   }
 
   private static TransferGpu gpu(int executor, RapidsGpuPath way, HostCommunicators hosts) {
-    CudaLibrary.GpuDescription gpu = Doubles.cuda().gpus().get(executor);
+    CudaLibrary.GpuDescription gpu = Doubles.cuda().gpus().get(Doubles.ordinal(executor));
     String nccl = NcclLibrary.load(Doubles.options()).version();
     GpuEnd end = way.end(gpu.uuid().toString(), gpu.ordinal(), gpu.name(), nccl);
     return new TransferGpu(

@@ -9,6 +9,7 @@ import ai.rapids.cudf.RmmAllocationMode;
 import com.sun.jna.Library;
 import com.sun.jna.Native;
 import io.weft.spark.DoubleGpus;
+import io.weft.testgpus.TestMachine;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -101,9 +102,16 @@ final class CudfDouble {
     return Path.of(System.getProperty(FOLDER_PROPERTY));
   }
 
-  /** Skips the test, with the reason, if the library cannot be built; otherwise loads it. */
+  /**
+   * Skips the test, with the reason, if the library cannot be built; otherwise loads it. With real
+   * GPUs it is cudf's own library.
+   */
   static void assume() {
     DoubleGpus.assume();
+    if (TestMachine.isReal()) {
+      assumeTrue(NativeDepsLoader.libraryLoaded(), "cudf's library cannot be loaded");
+      return;
+    }
     assumeTrue(Built.WHY_NOT.isEmpty(), () -> Built.WHY_NOT);
     assertThat(NativeDepsLoader.libraryLoaded()).as("cudf's library, which is a double").isTrue();
   }
@@ -131,6 +139,9 @@ final class CudfDouble {
   }
 
   private static Controls controls() {
+    if (TestMachine.isReal()) {
+      return TestMachine.controls("", Controls.class);
+    }
     return Native.load(folder().resolve("libcudfjni.so").toString(), Controls.class);
   }
 }

@@ -1,0 +1,114 @@
+package io.weft.spark.sql;
+
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.spark_partition_id;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.spark.WeftPlugin;
+import io.weft.testgpus.TestMachine;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Rows from GPU to GPU between two executors, each in its own process. Run by {@code
+ * tests/gpu/run}, which puts Spark's jars into SPARK_HOME; the build has {@code GpuApplicationTest}
+ * instead.
+ */
+class TwoExecutors {
+  private static final int ROWS = 20_000;
+  private static final int MAPS = 16;
+  private static final int PARTITIONS = 6;
+
+  private static SparkSession session;
+
+  @BeforeAll
+  static void start() {
+    TestMachine.assume(1);
+    SparkSession.Builder builder =
+        SparkSession.builder()
+            .master("local-cluster[2,1,1024]")
+            .appName("weft-two-executors")
+            .config("spark.plugins", WeftPlugin.class.getName())
+            .config("spark.executor.extraClassPath", System.getProperty("surefire.test.class.path"))
+            .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+            .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.ui.enabled", "false")
+            // Tests of failures must not fall back to Spark's shuffle.
+            .config("spark.weft.fallback.failures", "0")
+            // With Spark's checksums of rows, exchanges stay on the host.
+            .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
+            .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
+            .config("spark.weft.gpu.exchangeMemory", "64m");
+    if (!TestMachine.isReal()) {
+      builder.config("spark.executorEnv.LD_LIBRARY_PATH", TestMachine.doubles().toString());
+    }
+    session = builder.getOrCreate();
+  }
+
+  @AfterAll
+  static void stop() {
+    if (session != null) {
+      session.stop();
+    }
+  }
+
+  private static Dataset<Row> rows() {
+    return session
+        .range(0, ROWS, 1, MAPS)
+        .selectExpr(
+            "id",
+            "if(id % 13 = 0, null, cast(id * 7919 % 211 as int)) k",
+            "if(id % 11 = 0, null, repeat(concat('x', id % 97), cast(id % 5 as int))) s",
+            "if(id % 3 = 0, null, cast(id as decimal(30,6)) * -1000003) big",
+            "if(id % 23 = 0, null, id % 3 = 0) b",
+            "id * 0.5 x");
+  }
+
+  /** Compares rows and partitions with Spark's own shuffle, and prints the path. */
+  @Test
+  void rowsGoBetweenTheirGpus() throws IOException {
+    session.conf().set("spark.weft.enabled", "false");
+    List<String> expected = RowTexts.unordered(exchanged(rows()));
+    session.conf().set("spark.weft.enabled", "true");
+    Dataset<Row> ours = exchanged(WeftGpu.onDevice(rows()));
+    assertThat(RowTexts.unordered(ours)).isEqualTo(expected);
+    List<WeftShuffleExchangeExec> exchanges = Plans.wefts(ours);
+    assertThat(exchanges).hasSize(1);
+    assertThat(exchanges.get(0).simpleString(1000)).contains("blocks on GPUs");
+    assertThat(exchanges.get(0).metrics().apply(ExchangeMetrics.DEVICE_TABLES_READ).value())
+        .isPositive();
+    List<String> paths = logged(" go by ");
+    paths.forEach(System.out::println);
+    assertThat(paths).as("the path between the GPUs, in the executors' logs").isNotEmpty();
+  }
+
+  private static Dataset<Row> exchanged(Dataset<Row> from) {
+    return from.repartition(PARTITIONS, col("k"), col("s"))
+        .withColumn("partition", spark_partition_id());
+  }
+
+  /** The lines of the executors' logs that contain a text. */
+  private static List<String> logged(String text) throws IOException {
+    Path folder =
+        Path.of(System.getenv("SPARK_HOME"), "work", session.sparkContext().applicationId());
+    List<String> found = new ArrayList<>();
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (Path log : files.filter(file -> file.endsWith("stderr")).toList()) {
+        found.addAll(Files.readAllLines(log).stream().filter(line -> line.contains(text)).toList());
+      }
+    }
+    return found;
+  }
+}
