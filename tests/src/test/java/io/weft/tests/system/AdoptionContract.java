@@ -55,6 +55,14 @@ abstract class AdoptionContract {
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
+  /**
+   * How often in a row the executor with the outputs dies. After the second death, the next one
+   * takes over what its predecessor wrote and what that had taken over.
+   */
+  int deaths() {
+    return 2;
+  }
+
   @BeforeEach
   void allExecutorsAreThere() {
     cluster.awaitExecutors();
@@ -72,7 +80,7 @@ abstract class AdoptionContract {
     List<String> expected = expected(SQL);
     JavaRDD<String> rows = shuffled(route, SQL, false);
     Rows.assertSame("before", expected, sorted(rows));
-    for (int death = 1; death <= 2; death++) {
+    for (int death = 1; death <= deaths(); death++) {
       ExecutorProcess victim = cluster.executors().get(0);
       victim.kill();
       MapOutputs.awaitElsewhere(victim, MAP_TASKS);

@@ -15,4 +15,10 @@ class AdoptionOfEncryptedDisksTest extends AdoptionContract {
         .set("spark.weft.memory.size", Integer.toString(SEGMENT))
         .set("spark.weft.spill.privateMemory", Integer.toString(32 * SEGMENT));
   }
+
+  /** An executor takes over at most a whole budget, which is one segment here. */
+  @Override
+  int deaths() {
+    return 1;
+  }
 }
