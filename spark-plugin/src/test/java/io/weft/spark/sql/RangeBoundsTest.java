@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.spark.sql.RangeSample.Reservoir;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -259,6 +260,6 @@ class RangeBoundsTest {
       reservoir.keys().forEach(key -> tenths[key.numFields() / 100]++);
     }
     // 20,000 samples: a tenth is 2,000, with a standard deviation of 42.
-    assertThat(java.util.Arrays.stream(tenths)).allMatch(count -> count > 1780 && count < 2220);
+    assertThat(Arrays.stream(tenths)).allMatch(count -> count > 1780 && count < 2220);
   }
 }
