@@ -306,11 +306,9 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
 
     /** The position of a key that is a column, or -1. */
     private static int columnOf(Expression key, Seq<Attribute> output) {
-      return key instanceof Attribute
-          ? CollectionConverters.asJava(output).stream()
-              .map(Attribute::exprId)
-              .toList()
-              .indexOf(((Attribute) key).exprId())
+      List<Attribute> columns = CollectionConverters.asJava(output);
+      return key instanceof Attribute column
+          ? columns.stream().map(Attribute::exprId).toList().indexOf(column.exprId())
           : -1;
     }
 
