@@ -129,7 +129,7 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
       this.keyOf = UnsafeProjection.create(keysOf(ranges.orders()), ranges.output());
       this.prefix = new Prefix(ranges.orders(), ranges.output());
       this.prefixes = bounds.stream().mapToLong(prefix::ofKey).toArray();
-      this.table = new PrefixTable(prefixes);
+      this.table = new PrefixTable(prefixes, prefix.ofNull());
     }
 
     /** The number of the last partition. */
@@ -166,8 +166,11 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
 
   /**
    * Counts lower prefixes. A table divides the range of the prefixes into intervals of equal length
-   * and has the count at the begin of each. So most searches end without a comparison, whose result
-   * a processor could not predict.
+   * and has the count at the begin of each. If prefixes are spread evenly, most intervals have
+   * none, and a search there ends without a comparison. Within an interval, a binary search has no
+   * branches on its comparisons, whose results a processor could not predict.
+   *
+   * <p>The prefix of nulls is outside the range, because it is far from all others.
    *
    * <p>Immutable.
    */
@@ -176,31 +179,48 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     private static final int MAX_INTERVALS = 1 << 15;
 
     private final long[] prefixes;
+
+    /** The prefixes from this one to {@link #end} are in the table; those of nulls are not. */
+    private final int first;
+
+    private final int end;
     private final long least;
     private final long greatest;
 
     /** The binary logarithm of an interval's length. */
     private final int shift;
 
-    /** Counts of prefixes below each interval, and of all prefixes. */
+    /** Counts of prefixes below each interval, and of all prefixes of the table. */
     private final int[] below;
 
     /**
+     * Makes a table.
+     *
      * @param prefixes in ascending order
+     * @param ofNull the prefix of nulls
      */
-    PrefixTable(long[] prefixes) {
+    PrefixTable(long[] prefixes, long ofNull) {
       this.prefixes = prefixes;
-      int size = prefixes.length;
-      this.least = size == 0 ? 0 : prefixes[0];
-      this.greatest = size == 0 ? 0 : prefixes[size - 1];
+      int from = 0;
+      int to = prefixes.length;
+      while (from < to && prefixes[from] == ofNull) {
+        from++;
+      }
+      while (to > from && prefixes[to - 1] == ofNull) {
+        to--;
+      }
+      this.first = from;
+      this.end = to;
+      this.least = from == to ? ofNull : prefixes[from];
+      this.greatest = from == to ? ofNull : prefixes[to - 1];
       long span = greatest - least;
-      int wanted = Math.min(INTERVALS_PER_PREFIX * Math.max(size, 1), MAX_INTERVALS);
+      int wanted = Math.min(INTERVALS_PER_PREFIX * Math.max(to - from, 1), MAX_INTERVALS);
       int bits = Integer.SIZE - Integer.numberOfLeadingZeros(wanted - 1);
       this.shift = Math.max(0, Long.SIZE - Long.numberOfLeadingZeros(span) - bits);
       int intervals = interval(greatest) + 1;
       this.below = new int[intervals + 1];
-      for (int interval = 1, count = 0; interval <= intervals; interval++) {
-        while (count < size && interval(prefixes[count]) < interval) {
+      for (int interval = 0, count = from; interval <= intervals; interval++) {
+        while (count < to && interval(prefixes[count]) < interval) {
           count++;
         }
         below[interval] = count;
@@ -215,23 +235,19 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     /** Returns the number of prefixes that are lower than a number. */
     int lower(long wanted) {
       if (wanted <= least) {
-        return 0;
+        return first > 0 && wanted > prefixes[0] ? first : 0;
       }
       if (wanted > greatest) {
-        return prefixes.length;
+        return end < prefixes.length && wanted <= prefixes[end] ? end : prefixes.length;
       }
       int interval = interval(wanted);
-      int low = below[interval];
-      int high = below[interval + 1];
-      while (low < high) {
-        int middle = (low + high) >>> 1;
-        if (prefixes[middle] < wanted) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
+      int from = below[interval];
+      for (int left = below[interval + 1] - from; left > 0; ) {
+        int half = (left + 1) >>> 1;
+        from += prefixes[from + half - 1] < wanted ? half : 0;
+        left -= half;
       }
-      return low;
+      return from;
     }
   }
 
@@ -242,12 +258,12 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
 
     private final SortPrefix ofKey;
 
-    /** Computes the prefix of a key that is a column of some types; null for other keys. */
+    /** Computes the prefix of a key that is a column of one of its types; null for other keys. */
     private final OfColumn ofColumn;
 
     private final int column;
 
-    /** Computes prefixes of other keys; null if they have none. */
+    /** Computes prefixes of other keys; null if they have none, or for {@link #ofColumn}. */
     private final UnsafeProjection ofRow;
 
     private final long ifNull;
@@ -263,7 +279,10 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
         SortPrefix ofColumns = new SortPrefix(first);
         column = columnOf(first.child(), output);
         ofColumn = column < 0 ? null : OfColumn.ofType(first.dataType());
-        ofRow = UnsafeProjection.create(ScalaInterop.seq((Expression) ofColumns), output);
+        ofRow =
+            ofColumn != null
+                ? null
+                : UnsafeProjection.create(ScalaInterop.seq((Expression) ofColumns), output);
         ifNull = ofColumns.nullValue();
         signBit = order.sortSigned() ? 0 : Long.MIN_VALUE;
         inversion = order.sortDescending() ? -1 : 0;
@@ -294,6 +313,10 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
 
     long ofKey(UnsafeRow key) {
       return ofKey == null ? 0 : ordered((Long) ofKey.eval(key));
+    }
+
+    long ofNull() {
+      return ordered(ifNull);
     }
 
     private long ordered(Long prefix) {
