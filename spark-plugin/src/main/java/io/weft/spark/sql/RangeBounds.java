@@ -23,11 +23,13 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.NumericType;
 import org.apache.spark.util.MutablePair;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparator;
+import org.apache.spark.util.collection.unsafe.sort.PrefixComparators.DoublePrefixComparator;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparators.RadixSortSupport;
 import scala.Product2;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The highest keys of all range partitions but the last. A row belongs to the first partition whose
@@ -119,6 +121,7 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     private final UnsafeProjection keyOf;
     private final Prefix prefix;
     private final long[] prefixes;
+    private final PrefixTable table;
 
     private Search(RangeBounds ranges) {
       this.bounds = ranges.keys();
@@ -126,6 +129,7 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
       this.keyOf = UnsafeProjection.create(keysOf(ranges.orders()), ranges.output());
       this.prefix = new Prefix(ranges.orders(), ranges.output());
       this.prefixes = bounds.stream().mapToLong(prefix::ofKey).toArray();
+      this.table = new PrefixTable(prefixes, prefix.ofNull());
     }
 
     /** The number of the last partition. */
@@ -136,20 +140,9 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     /** Returns the partition of a row. */
     int partition(InternalRow row) {
       long wanted = prefix.ofRow(row);
-      int lower = lower(wanted);
+      int lower = table.lower(wanted);
       boolean decided = prefix.complete || lower == prefixes.length || prefixes[lower] != wanted;
       return decided ? lower : partition(keyOf.apply(row), lower, wanted);
-    }
-
-    /** Returns the number of lower prefixes, without branches that depend on the prefix. */
-    private int lower(long wanted) {
-      int from = 0;
-      for (int left = prefixes.length; left > 0; ) {
-        int half = (left + 1) >>> 1;
-        from += prefixes[from + half - 1] < wanted ? half : 0;
-        left -= half;
-      }
-      return from;
     }
 
     /** Searches the bounds of one prefix. */
@@ -171,13 +164,108 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     }
   }
 
+  /**
+   * Counts lower prefixes. A table divides the range of the prefixes into intervals of equal length
+   * and has the count at the begin of each. If prefixes are spread evenly, most intervals have
+   * none, and a search there ends without a comparison. Within an interval, a binary search has no
+   * branches on its comparisons, whose results a processor could not predict.
+   *
+   * <p>The prefix of nulls is outside the range, because it is far from all others.
+   *
+   * <p>Immutable.
+   */
+  static final class PrefixTable {
+    private static final int INTERVALS_PER_PREFIX = 32;
+    private static final int MAX_INTERVALS = 1 << 15;
+
+    private final long[] prefixes;
+
+    /** The prefixes from this one to {@link #end} are in the table; those of nulls are not. */
+    private final int first;
+
+    private final int end;
+    private final long least;
+    private final long greatest;
+
+    /** The binary logarithm of an interval's length. */
+    private final int shift;
+
+    /** Counts of prefixes below each interval, and of all prefixes of the table. */
+    private final int[] below;
+
+    /**
+     * Makes a table.
+     *
+     * @param prefixes in ascending order
+     * @param ofNull the prefix of nulls
+     */
+    PrefixTable(long[] prefixes, long ofNull) {
+      this.prefixes = prefixes;
+      int from = 0;
+      int to = prefixes.length;
+      while (from < to && prefixes[from] == ofNull) {
+        from++;
+      }
+      while (to > from && prefixes[to - 1] == ofNull) {
+        to--;
+      }
+      this.first = from;
+      this.end = to;
+      this.least = from == to ? ofNull : prefixes[from];
+      this.greatest = from == to ? ofNull : prefixes[to - 1];
+      long span = greatest - least;
+      int wanted = Math.min(INTERVALS_PER_PREFIX * Math.max(to - from, 1), MAX_INTERVALS);
+      int bits = Integer.SIZE - Integer.numberOfLeadingZeros(wanted - 1);
+      this.shift = Math.max(0, Long.SIZE - Long.numberOfLeadingZeros(span) - bits);
+      int intervals = interval(greatest) + 1;
+      this.below = new int[intervals + 1];
+      for (int interval = 0, count = from; interval <= intervals; interval++) {
+        while (count < to && interval(prefixes[count]) < interval) {
+          count++;
+        }
+        below[interval] = count;
+      }
+    }
+
+    /** The interval of a number from the least to the greatest prefix. */
+    private int interval(long number) {
+      return (int) ((number - least) >>> shift);
+    }
+
+    /** Returns the number of prefixes that are lower than a number. */
+    int lower(long wanted) {
+      if (wanted <= least) {
+        return first > 0 && wanted > prefixes[0] ? first : 0;
+      }
+      if (wanted > greatest) {
+        return end < prefixes.length && wanted <= prefixes[end] ? end : prefixes.length;
+      }
+      int interval = interval(wanted);
+      int from = below[interval];
+      for (int left = below[interval + 1] - from; left > 0; ) {
+        int half = (left + 1) >>> 1;
+        from += prefixes[from + half - 1] < wanted ? half : 0;
+        left -= half;
+      }
+      return from;
+    }
+  }
+
   /** Prefixes of keys, as signed numbers in the order of keys. For one task thread. */
   private static final class Prefix {
     /** Whether keys of equal prefixes are equal. */
     private final boolean complete;
 
     private final SortPrefix ofKey;
+
+    /** Computes the prefix of a key that is a column of one of its types; null for other keys. */
+    private final OfColumn ofColumn;
+
+    private final int column;
+
+    /** Computes prefixes of other keys; null if they have none, or for {@link #ofColumn}. */
     private final UnsafeProjection ofRow;
+
     private final long ifNull;
     private final long signBit;
     private final long inversion;
@@ -189,12 +277,19 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
       if (comparator instanceof RadixSortSupport order) {
         ofKey = new SortPrefix(overKeys(orders).get(0));
         SortPrefix ofColumns = new SortPrefix(first);
-        ofRow = UnsafeProjection.create(ScalaInterop.seq((Expression) ofColumns), output);
+        column = columnOf(first.child(), output);
+        ofColumn = column < 0 ? null : OfColumn.ofType(first.dataType());
+        ofRow =
+            ofColumn != null
+                ? null
+                : UnsafeProjection.create(ScalaInterop.seq((Expression) ofColumns), output);
         ifNull = ofColumns.nullValue();
         signBit = order.sortSigned() ? 0 : Long.MIN_VALUE;
         inversion = order.sortDescending() ? -1 : 0;
       } else {
         ofKey = null;
+        column = -1;
+        ofColumn = null;
         ofRow = null;
         ifNull = signBit = inversion = 0;
       }
@@ -220,6 +315,10 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
       return ofKey == null ? 0 : ordered((Long) ofKey.eval(key));
     }
 
+    long ofNull() {
+      return ordered(ifNull);
+    }
+
     private long ordered(Long prefix) {
       return ordered(prefix == null ? ifNull : (long) prefix);
     }
@@ -228,12 +327,44 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
       return (prefix ^ signBit) ^ inversion;
     }
 
+    /** The position of a key that is a column, or -1. */
+    private static int columnOf(Expression key, Seq<Attribute> output) {
+      List<Attribute> columns = CollectionConverters.asJava(output);
+      return key instanceof Attribute column
+          ? columns.stream().map(Attribute::exprId).toList().indexOf(column.exprId())
+          : -1;
+    }
+
     long ofRow(InternalRow row) {
+      if (ofColumn != null) {
+        return ordered(row.isNullAt(column) ? ifNull : ofColumn.of(row, column));
+      }
       if (ofRow == null) {
         return 0;
       }
       UnsafeRow prefix = ofRow.apply(row);
       return ordered(prefix.isNullAt(0) ? ifNull : prefix.getLong(0));
+    }
+  }
+
+  /** Computes Spark's prefix of a column that is not null, without a projection. Stateless. */
+  private interface OfColumn {
+    long of(InternalRow row, int column);
+
+    /** Returns null for types whose prefix needs a projection. */
+    static OfColumn ofType(DataType type) {
+      if (type.equals(DataTypes.LongType)
+          || type.equals(DataTypes.TimestampType)
+          || type.equals(DataTypes.TimestampNTZType)) {
+        return (row, column) -> row.getLong(column);
+      } else if (type.equals(DataTypes.IntegerType) || type.equals(DataTypes.DateType)) {
+        return (row, column) -> row.getInt(column);
+      } else if (type.equals(DataTypes.DoubleType)) {
+        return (row, column) -> DoublePrefixComparator.computePrefix(row.getDouble(column));
+      } else if (type.equals(DataTypes.StringType)) {
+        return (row, column) -> row.getUTF8String(column).getPrefix();
+      }
+      return null;
     }
   }
 }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.weft.spark.sql.RangeSample.Reservoir;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -65,12 +66,15 @@ class RangeBoundsTest {
             "cast((id % 400 - 200) as decimal(38, 10)) * 12345678901 big",
             "array(id % 3, id % 50) a",
             "named_struct('p', id % 20, 'q', concat('x', id % 30)) st",
+            "cast(if(id % 6 = 0, null, id * 31 % 700 - 350) as int) i",
+            "date_add(date'1970-01-01', if(id % 8 = 0, null, cast(id % 900 as int) - 450)) day",
             "id % 2 = 0 b");
   }
 
   static Stream<List<Column>> keys() {
     List<List<Column>> keys = new ArrayList<>();
-    for (String name : List.of("x", "f", "s", "bin", "n", "d", "big", "a", "st", "b", "id")) {
+    for (String name :
+        List.of("x", "f", "s", "bin", "n", "i", "day", "d", "big", "a", "st", "b", "id")) {
       keys.add(List.of(col(name)));
       keys.add(List.of(col(name).desc()));
       keys.add(List.of(col(name).asc_nulls_last()));
@@ -100,7 +104,8 @@ class RangeBoundsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"dt", "ts", "ntz", "span", "months", "big", "g", "sh", "nothing_string"})
+  @ValueSource(
+      strings = {"k", "dt", "ts", "ntz", "span", "months", "big", "g", "sh", "nothing_string"})
   void otherTypes(String key) {
     List<String> sparks = placed("facts", List.of(col(key)), 7, "rows", false);
     assertThat(placed("facts", List.of(col(key)), 7, "rows", true)).isEqualTo(sparks);
@@ -261,6 +266,6 @@ class RangeBoundsTest {
       reservoir.keys().forEach(key -> tenths[key.numFields() / 100]++);
     }
     // 20,000 samples: a tenth is 2,000, with a standard deviation of 42.
-    assertThat(java.util.Arrays.stream(tenths)).allMatch(count -> count > 1780 && count < 2220);
+    assertThat(Arrays.stream(tenths)).allMatch(count -> count > 1780 && count < 2220);
   }
 }

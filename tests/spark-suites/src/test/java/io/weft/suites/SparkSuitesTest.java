@@ -25,6 +25,11 @@ class SparkSuitesTest {
   }
 
   @TestFactory
+  Stream<DynamicNode> shuffleSuiteOverStreams() throws Exception {
+    return run(Suite.STREAMS);
+  }
+
+  @TestFactory
   Stream<DynamicNode> adaptiveQueryExecSuite() throws Exception {
     return run(Suite.ADAPTIVE);
   }
@@ -32,7 +37,7 @@ class SparkSuitesTest {
   @Test
   void everyExclusionIsDocumented() throws Exception {
     String page = Files.readString(Path.of(System.getProperty("weft.rootFolder"), DOCS));
-    for (Suite suite : List.of(Suite.SHUFFLE, Suite.ADAPTIVE)) {
+    for (Suite suite : List.of(Suite.SHUFFLE, Suite.STREAMS, Suite.ADAPTIVE)) {
       Exclusions.of(suite)
           .forEach(
               (test, reason) -> assertThat(page).contains("| %s | %s |".formatted(test, reason)));

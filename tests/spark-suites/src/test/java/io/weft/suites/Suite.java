@@ -9,5 +9,6 @@ package io.weft.suites;
  */
 record Suite(String name, Class<?> runner, int leastTests) {
   static final Suite SHUFFLE = new Suite("shuffle", ShuffleSuiteWithWeft.class, 18);
+  static final Suite STREAMS = new Suite("streams", ShuffleSuiteWithStreams.class, 18);
   static final Suite ADAPTIVE = new Suite("adaptive", AdaptiveQueryExecSuiteWithWeft.class, 90);
 }
