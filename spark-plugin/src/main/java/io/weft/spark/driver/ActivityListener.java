@@ -140,7 +140,10 @@ final class ActivityListener extends SparkListener {
         metrics.shuffleWriteMetrics().bytesWritten());
   }
 
-  /** The batches that the tasks of a stage wrote; 0 if they wrote records. */
+  /**
+   * The batches that successful tasks of all attempts so far wrote, because Spark gives the
+   * driver's total; 0 if they wrote records.
+   */
   private static long batches(StageInfo stage) {
     for (AccumulableInfo one : CollectionConverters.asJava(stage.accumulables().values())) {
       if (one.name().contains(ExchangeDependency.BATCHES_WRITTEN)

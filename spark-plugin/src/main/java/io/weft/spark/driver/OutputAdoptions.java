@@ -141,30 +141,40 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
-    Map<Integer, long[]> found = new HashMap<>();
+    Outputs outputs = new Outputs(new HashMap<>(), new HashMap<>());
     try {
-      asked.outputs().forEach((shuffle, maps) -> perform(tracker, shuffle, maps, asked, found));
+      asked.outputs().forEach((shuffle, maps) -> perform(tracker, shuffle, maps, asked, outputs));
     } finally {
       if (asked.step() == Step.MOVE) {
         // Executors then ask again where outputs are.
         tracker.incrementEpoch();
+        record(asked, outputs.moved);
       }
     }
-    if (asked.step() == Step.MOVE) {
-      found.forEach((shuffle, maps) -> state.activity().shuffles().adopted(shuffle, maps.length));
-      state.activity().adopted(asked.adopter(), asked.executorId(), count(found));
-      LOG.info(
-          "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died",
-          asked.adopter(),
-          count(found),
-          found.size(),
-          asked.executorId());
-    }
-    return Adoption.done(found);
+    return Adoption.done(outputs.found);
   }
 
-  private static long count(Map<Integer, long[]> outputs) {
-    return outputs.values().stream().mapToLong(maps -> maps.length).sum();
+  /**
+   * The answer to a question as it grows.
+   *
+   * @param found map ids by shuffle
+   * @param moved numbers of outputs by shuffle whose place has changed
+   */
+  private record Outputs(Map<Integer, long[]> found, Map<Integer, Long> moved) {}
+
+  private void record(Adopt asked, Map<Integer, Long> moved) {
+    long all = moved.values().stream().mapToLong(Long::longValue).sum();
+    if (all == 0) {
+      return;
+    }
+    moved.forEach(state.activity().shuffles()::adopted);
+    state.activity().adopted(asked.adopter(), asked.executorId(), all);
+    LOG.info(
+        "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died",
+        asked.adopter(),
+        all,
+        moved.size(),
+        asked.executorId());
   }
 
   private Optional<String> refusal(Adopt asked) {
@@ -175,11 +185,7 @@ public final class OutputAdoptions implements AutoCloseable {
   }
 
   private void perform(
-      MapOutputTrackerMaster tracker,
-      int shuffle,
-      long[] maps,
-      Adopt asked,
-      Map<Integer, long[]> found) {
+      MapOutputTrackerMaster tracker, int shuffle, long[] maps, Adopt asked, Outputs outputs) {
     Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
     if (known.isEmpty()) {
       return;
@@ -196,15 +202,19 @@ public final class OutputAdoptions implements AutoCloseable {
             MapStatus status = rules.status(statuses, index);
             if (status != null && Arrays.binarySearch(wanted, status.mapId()) >= 0) {
               if (asked.step() == Step.MOVE) {
+                boolean moves = !isAt(status, asked.adopter());
                 statuses.updateMapOutput(status.mapId(), location(asked));
+                if (moves) {
+                  outputs.moved.merge(shuffle, 1L, Long::sum);
+                }
               }
               yes.add(status.mapId());
             }
           }
         });
-    long[] outputs = yes.build().toArray();
-    if (outputs.length > 0) {
-      found.put(shuffle, outputs);
+    long[] found = yes.build().toArray();
+    if (found.length > 0) {
+      outputs.found.put(shuffle, found);
     }
   }
 

@@ -16,11 +16,12 @@ import java.util.Objects;
  * @param writers the first stages that wrote it
  * @param readers the first stages that read it
  * @param attempts attempts of stages that wrote it
- * @param recomputed map outputs that stages computed again after all had been there
+ * @param recomputed map outputs that were missing after all had been there, and that a stage
+ *     computed again, in one attempt or in several
  * @param adopted map outputs of dead executors that others adopted
  * @param partitions reduce partitions; 0 if not known
  * @param rows rows written by the tasks of completed stages
- * @param batches batches that the rows were written in; 0 if they were not
+ * @param batches batches that successful tasks wrote; 0 if they wrote records
  * @param written bytes written by them
  * @param onDisk bytes of map outputs on disk, because shared memory was full
  * @param own bytes of the reading executor's own blocks, read in place

@@ -37,6 +37,10 @@ public final class ShuffleTable {
     private boolean isComplete;
     private int attempts;
     private long recomputed;
+
+    /** Outputs that were missing when a stage ran again and has not succeeded yet. */
+    private long missing;
+
     private long adopted;
     private int partitions;
     private long rows;
@@ -146,7 +150,7 @@ public final class ShuffleTable {
    *
    * @param succeeded whether all map outputs are there now
    * @param outputs map outputs that were missing before it
-   * @param batches that the rows were written in; 0 if they were not
+   * @param batches that all attempts so far wrote, without failed tasks; 0 if they wrote none
    */
   public record StageAttempt(
       int stage, boolean succeeded, long outputs, long rows, long batches, long bytes) {}
@@ -157,11 +161,15 @@ public final class ShuffleTable {
     add(shuffle.writers, attempt.stage());
     shuffle.attempts++;
     shuffle.rows += attempt.rows();
-    shuffle.batches += attempt.batches();
+    shuffle.batches = Math.max(shuffle.batches, attempt.batches());
     shuffle.written += attempt.bytes();
+    if (shuffle.isComplete) {
+      shuffle.missing = attempt.outputs();
+    }
+    shuffle.isComplete = attempt.succeeded();
     if (attempt.succeeded()) {
-      shuffle.recomputed += shuffle.isComplete ? attempt.outputs() : 0;
-      shuffle.isComplete = true;
+      shuffle.recomputed += shuffle.missing;
+      shuffle.missing = 0;
     }
   }
 

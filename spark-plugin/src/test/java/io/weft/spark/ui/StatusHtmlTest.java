@@ -67,19 +67,20 @@ class StatusHtmlTest {
         .contains("<td>2000.0 B</td><td>–</td><td>–</td><td>–</td><td>–</td><td>–</td><td>–</td>");
   }
 
+  /** Outputs that were lost count once. The batches of an attempt are the total so far. */
   @Test
   void outputsThatWereLostAreCounted() {
     made.shuffle(7);
     ShuffleTable shuffles = made.activity.shuffles();
-    shuffles.wrote(7, new StageAttempt(20, false, 2, 5, 1, 50));
-    shuffles.wrote(7, new StageAttempt(20, true, 2, 10, 1, 100));
+    shuffles.wrote(7, new StageAttempt(20, false, 3, 5, 112, 50));
+    shuffles.wrote(7, new StageAttempt(20, true, 2, 10, 115, 100));
     shuffles.adopted(7, 4);
     shuffles.adopted(8, 4);
     assertThat(shuffles.rows())
         .extracting(ShuffleRow::attempts, ShuffleRow::recomputed, ShuffleRow::adopted)
-        .containsExactly(tuple(3, 2L, 4L));
+        .containsExactly(tuple(3, 3L, 4L));
     assertThat(made.html())
-        .contains("<td>3</td><td>2</td><td>4</td><td>1,022</td><td>102</td><td>976.7 KiB</td>");
+        .contains("<td>3</td><td>3</td><td>4</td><td>1,022</td><td>115</td><td>976.7 KiB</td>");
   }
 
   @ParameterizedTest

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
@@ -176,6 +177,28 @@ class WeftHistoryTest {
           .contains("Completed Jobs")
           .doesNotContain("/weft/");
       assertThat(server.page(run.id(), "/stages/")).contains("Completed Stages");
+    }
+  }
+
+  /** An earlier version counted neither batches nor outputs recomputed and adopted. */
+  @Test
+  void aLogWithoutTheseFiguresHasTheTab() throws IOException {
+    Run run = run(Map.of("spark.eventLog.compress", "false"));
+    String figures = "\\\\*\"(recomputed|adopted|batches)\\\\*\":\\d+,";
+    int removed = 0;
+    for (Path log : files()) {
+      String text = Files.readString(log);
+      removed += (int) Pattern.compile(figures).matcher(text).results().count();
+      Files.writeString(log, text.replaceAll(figures, ""));
+    }
+    assertThat(removed).isPositive().isEqualTo(removed / 3 * 3);
+    try (Server server = new Server(logs, Map.of())) {
+      String json = server.page(run.id(), "/weft/json");
+      check(run, server.page(run.id(), "/weft/"), json);
+      JsonNode ours = new ObjectMapper().readTree(json).at("/shuffles/rows/1");
+      for (String figure : List.of("recomputed", "adopted", "batches")) {
+        assertThat(ours.get(figure).longValue()).as(figure).isZero();
+      }
     }
   }
 

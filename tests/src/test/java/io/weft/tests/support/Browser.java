@@ -1,6 +1,6 @@
 package io.weft.tests.support;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.File;
 import java.io.IOException;
@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -19,14 +20,18 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 /**
  * A headless Chromium for a class of tests, which reaches no address but this machine's. Use a
  * static field with {@code @RegisterExtension}, after the {@link Workspace} that holds its profile.
- * Without Chromium the class is skipped with the reason, or fails if the environment has
- * WEFT_REQUIRE_BROWSER.
+ * If there is no Chromium or it does not start, the class is skipped with the reason, or fails if
+ * the environment has WEFT_REQUIRE_BROWSER.
  */
 public final class Browser implements BeforeAllCallback, AfterAllCallback {
   private static final Duration LIMIT = Duration.ofSeconds(60);
   private static final String REQUIRED = "WEFT_REQUIRE_BROWSER";
 
   private final Workspace workspace;
+
+  /** Ends the browser with this JVM, if the class did not get to its end. */
+  private final Thread atExit = new Thread(this::end, "end of the browser");
+
   private ChildProcess process;
   private DevTools tools;
 
@@ -38,12 +43,18 @@ public final class Browser implements BeforeAllCallback, AfterAllCallback {
   @Override
   public void beforeAll(ExtensionContext context) {
     Optional<Path> program = program();
-    String reason = "no browser here: Debian's package is chromium";
-    if (program.isEmpty() && System.getenv(REQUIRED) != null) {
-      throw new AssertionError(reason + ", and " + REQUIRED + " is set");
+    try {
+      if (program.isEmpty()) {
+        throw new AssertionError("no browser here: Debian's package is chromium");
+      }
+      start(program.get());
+    } catch (AssertionError | UncheckedIOException | CompletionException e) {
+      end();
+      if (System.getenv(REQUIRED) != null) {
+        throw new AssertionError(REQUIRED + " is set, but there is no browser", e);
+      }
+      abort(e.getMessage());
     }
-    assumeTrue(program.isPresent(), reason);
-    start(program.get());
   }
 
   private static Optional<Path> program() {
@@ -75,6 +86,7 @@ public final class Browser implements BeforeAllCallback, AfterAllCallback {
     Map<String, String> environment =
         Map.of("HOME", profile, "XDG_CACHE_HOME", profile, "XDG_CONFIG_HOME", profile);
     process = ChildProcess.start("the browser", command, workspace.folder(), environment);
+    Runtime.getRuntime().addShutdownHook(atExit);
     tools = new DevTools(process.awaitLine("DevTools listening on (ws://\\S+)", LIMIT).group(1));
   }
 
@@ -94,15 +106,22 @@ public final class Browser implements BeforeAllCallback, AfterAllCallback {
   /** Asks the browser to end, so that it deletes its temporary files. */
   @Override
   public void afterAll(ExtensionContext context) {
-    if (process == null) {
+    if (tools == null) {
       return;
     }
-    try (ChildProcess ending = process) {
-      if (tools != null) {
-        tools.send("", "Browser.close", Map.of());
-        tools.close();
-        ending.awaitExit(LIMIT);
-      }
+    try {
+      tools.send("", "Browser.close", Map.of());
+      tools.close();
+      process.awaitExit(LIMIT);
+    } finally {
+      end();
+      Runtime.getRuntime().removeShutdownHook(atExit);
+    }
+  }
+
+  private void end() {
+    if (process != null) {
+      process.close();
     }
   }
 }

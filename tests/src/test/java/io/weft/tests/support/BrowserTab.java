@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -20,7 +22,7 @@ import java.util.stream.StreamSupport;
  * and by what is on the page, and records errors and requests. For one thread of a test.
  */
 public final class BrowserTab implements AutoCloseable {
-  private static final String LOADED = "Page.loadEventFired";
+  private static final String STEP = "Page.lifecycleEvent";
   private static final int WIDTH = 1280;
   private static final int HEIGHT = 900;
 
@@ -44,6 +46,7 @@ public final class BrowserTab implements AutoCloseable {
     for (String domain : List.of("Page", "Runtime", "Log", "Network")) {
       send(domain + ".enable", Map.of());
     }
+    send("Page.setLifecycleEventsEnabled", Map.of("enabled", true));
     resize(WIDTH, HEIGHT);
   }
 
@@ -70,14 +73,23 @@ public final class BrowserTab implements AutoCloseable {
         Map.of("features", List.of(Map.of("name", "prefers-color-scheme", "value", scheme))));
   }
 
-  /** Loads a page. */
+  /** Loads a page; waits for the end of this load, not of an earlier one. */
   public void load(String url) {
-    int before = events(LOADED).size();
     JsonNode answer = send("Page.navigate", Map.of("url", url));
     if (answer.has("errorText")) {
       throw new AssertionError(url + ": " + answer.get("errorText").asText());
     }
-    tools.awaitEvent(session, LOADED, before);
+    String loader = answer.get("loaderId").asText();
+    tools.awaitEvent(session, STEP, step -> isLoaded(step) && loader(step).equals(loader));
+  }
+
+  private static boolean isLoaded(JsonNode step) {
+    return step.get("name").asText().equals("load");
+  }
+
+  /** The browser's name of one navigation. */
+  private static String loader(JsonNode step) {
+    return step.get("loaderId").asText();
   }
 
   /** The address of the page. */
@@ -87,9 +99,9 @@ public final class BrowserTab implements AutoCloseable {
 
   /** Clicks on the first element with exactly this text; waits until another page has loaded. */
   public void follow(String selector, String text) {
-    int before = events(LOADED).size();
+    Set<String> before = events(STEP).stream().map(BrowserTab::loader).collect(Collectors.toSet());
     click(selector, text);
-    tools.awaitEvent(session, LOADED, before);
+    tools.awaitEvent(session, STEP, step -> isLoaded(step) && !before.contains(loader(step)));
   }
 
   /** Clicks on the first element with exactly this text. */

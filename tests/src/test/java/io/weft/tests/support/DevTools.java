@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
 /**
  * A connection to a browser by the Chrome DevTools Protocol: commands with answers, and events, as
@@ -29,6 +30,9 @@ final class DevTools implements AutoCloseable {
   private final Map<Integer, CompletableFuture<JsonNode>> pending = new HashMap<>();
   private final List<JsonNode> events = new ArrayList<>();
   private int commands;
+
+  /** Why the connection was lost; null while there is one. */
+  private Throwable lost;
 
   DevTools(String url) {
     socket =
@@ -81,6 +85,8 @@ final class DevTools implements AutoCloseable {
   }
 
   private synchronized void lost(Throwable why) {
+    lost = lost == null ? why : lost;
+    notifyAll();
     pending.values().forEach(answer -> answer.completeExceptionally(why));
     pending.clear();
   }
@@ -94,6 +100,7 @@ final class DevTools implements AutoCloseable {
     CompletableFuture<JsonNode> answer = new CompletableFuture<>();
     ObjectNode message = MAPPER.createObjectNode();
     synchronized (this) {
+      checkConnection();
       message.put("id", ++commands);
       pending.put(commands, answer);
     }
@@ -106,6 +113,12 @@ final class DevTools implements AutoCloseable {
       return join(answer);
     } catch (CompletionException e) {
       throw new AssertionError(method + " " + parameters + " failed", e.getCause());
+    }
+  }
+
+  private void checkConnection() {
+    if (lost != null) {
+      throw new AssertionError("the connection to the browser was lost", lost);
     }
   }
 
@@ -122,20 +135,21 @@ final class DevTools implements AutoCloseable {
         .toList();
   }
 
-  /** Waits until a session has had more events of one kind than before. */
-  synchronized void awaitEvent(String session, String method, int before) {
+  /** Waits until a session has had an event of one kind whose parameters match. */
+  synchronized void awaitEvent(String session, String method, Predicate<JsonNode> matching) {
     long deadline = System.nanoTime() + LIMIT.toNanos();
     try {
-      while (events(session, method).size() <= before) {
+      while (events(session, method).stream().noneMatch(matching)) {
+        checkConnection();
         long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
         if (left <= 0) {
-          throw new AssertionError("timed out without another " + method);
+          throw new AssertionError("timed out without an expected " + method);
         }
         wait(left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new AssertionError("interrupted before another " + method, e);
+      throw new AssertionError("interrupted before an expected " + method, e);
     }
   }
 
