@@ -130,6 +130,7 @@ public final class ExecutorExchange implements AutoCloseable {
     idle = new IdleMemory(idleTime, arena, hostPeers, counters, readers::open, System::nanoTime);
     closer.add(new Maintenance(this::maintain));
     address = address(options, folder, server.port());
+    closer.add(TraceIdentity.start(address));
     LOG.info(
         "Exchange of {} opened in {} with {} bytes of memory in segments of {}{}",
         address,

@@ -138,6 +138,7 @@ final class TransferPreparation implements AutoCloseable {
 
   private PreparedTransfer keep(PreparedTransfer transfer) {
     transfers.add(transfer);
+    TransferEvent.follow(transfer);
     return transfer;
   }
 

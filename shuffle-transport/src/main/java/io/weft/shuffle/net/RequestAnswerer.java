@@ -16,6 +16,7 @@ import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
 import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.ServedStreams.ServedStream;
 import io.weft.shuffle.peer.ExchangeCounters;
+import io.weft.shuffle.peer.ShuffleEvents.Serve;
 import io.weft.shuffle.store.BlockCatalog;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum;
@@ -69,6 +70,7 @@ final class RequestAnswerer {
 
   /** Returns the message that answers a request on a channel. */
   ByteBuffer answer(Channel channel, OpenBlocks request) {
+    Serve traced = Serve.start();
     if (!request.incarnation().equals(incarnation)) {
       return refuse(
           -1,
@@ -96,7 +98,7 @@ final class RequestAnswerer {
               + ")");
     }
     try {
-      return open(channel, request);
+      return open(channel, request, traced);
     } catch (IllegalStateException e) {
       return refuse(e);
     }
@@ -107,7 +109,7 @@ final class RequestAnswerer {
     return refuse(-1, 0, "executor " + executorId + ": " + reason.getMessage());
   }
 
-  private ByteBuffer open(Channel channel, OpenBlocks request) {
+  private ByteBuffer open(Channel channel, OpenBlocks request, Serve traced) {
     Map<Integer, OwnedHold> holds = new HashMap<>();
     ServedStream stream = new ServedStream(channel, holds.values(), compressor);
     stream.onClose(() -> budget.release(channel, request.maxBytes()));
@@ -127,7 +129,7 @@ final class RequestAnswerer {
         }
       }
       kept = stream.bytes() > 0;
-      return accept(request, builder, stream);
+      return accept(request, builder, stream, traced);
     } finally {
       if (!kept) {
         stream.close();
@@ -149,7 +151,8 @@ final class RequestAnswerer {
     }
   }
 
-  private ByteBuffer accept(OpenBlocks request, AnswerBuilder builder, ServedStream stream) {
+  private ByteBuffer accept(
+      OpenBlocks request, AnswerBuilder builder, ServedStream stream, Serve traced) {
     StreamId id = StreamId.NONE;
     if (stream.bytes() > 0) {
       budget.release(stream.channel(), request.maxBytes() - stream.bytes());
@@ -163,7 +166,22 @@ final class RequestAnswerer {
     if (request.compression() != Compression.NONE) {
       countCompressed(answer.table());
     }
+    trace(traced, request, answer, stream.channel());
     return answer.encode();
+  }
+
+  private static void trace(
+      Serve traced, OpenBlocks request, BlocksOpened answer, Channel channel) {
+    if (traced != null) {
+      traced.end();
+      traced.shuffleId = request.ranges().get(0).key().shuffleId();
+      traced.peer = String.valueOf(channel.remoteAddress());
+      traced.blocks = answer.blocks();
+      traced.bytes = answer.totalBytes();
+      traced.sentBytes = answer.table().totalSentBytes();
+      traced.stream = answer.stream().toString();
+      traced.commit();
+    }
   }
 
   private void countCompressed(ChunkTable table) {

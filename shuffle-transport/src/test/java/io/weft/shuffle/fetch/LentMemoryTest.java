@@ -110,7 +110,7 @@ class LentMemoryTest {
             changed -> {},
             0,
             Duration.ofMinutes(1));
-    transfer.start(CompletableFuture.completedFuture(connection));
+    transfer.start(CompletableFuture.completedFuture(connection), null);
   }
 
   @AfterEach

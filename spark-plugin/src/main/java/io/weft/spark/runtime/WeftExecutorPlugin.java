@@ -50,6 +50,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -70,6 +71,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   private static final Logger LOG = LoggerFactory.getLogger(WeftExecutorPlugin.class);
   private static final String COLLECTIVES_FOLDER = "collectives";
 
+  private Optional<TraceRecording> trace = Optional.empty();
   private ExecutorExchange exchange;
   private ExecutorCollectives collectives;
   private ExecutorTransfers transfers;
@@ -88,6 +90,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     ExecutorOptions options = new ExecutorOptions(SparkEnv.get(), context);
     greet(context, options.host(), fromDriver.get(Activation.VERSION));
     DriverPeers peers = DriverPeers.of(context);
+    trace = TraceRecording.start(context.conf(), context.executorID());
     try {
       exchange =
           ExecutorExchange.open(options.build(fromDriver.get(Activation.APPLICATION_KEY)), peers);
@@ -283,6 +286,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     transfers.close();
     collectives.close();
     exchange.close();
+    trace.ifPresent(TraceRecording::close);
     BufferPool.freeIdle();
   }
 
