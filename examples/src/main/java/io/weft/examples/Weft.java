@@ -8,6 +8,7 @@ import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
 import io.weft.examples.ranks.RanksCommand;
+import io.weft.examples.trace.ReplayCommand;
 import io.weft.examples.trace.TraceCommand;
 import io.weft.examples.train.TrainCommand;
 import java.io.FileDescriptor;
@@ -29,6 +30,7 @@ import picocli.CommandLine.Command;
       Weft.BenchCommand.class,
       DoctorCommand.class,
       RanksCommand.class,
+      ReplayCommand.class,
       TraceCommand.class,
       TrainCommand.class
     })

@@ -2,18 +2,20 @@ package io.weft.shuffle;
 
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.ShuffleEvents;
+import java.util.concurrent.atomic.AtomicBoolean;
 import jdk.jfr.FlightRecorder;
 import jdk.jfr.FlightRecorderListener;
 
 /**
  * Writes the name of an executor into recordings of Java Flight Recorder, so that each file names
- * its executor. Does nothing while no recording was started in this process. Thread-safe.
+ * its executor. Does nothing while no recording was started in this process. Thread-safe. Has no
+ * lock, because the recorder calls it under its own.
  */
 final class TraceIdentity implements FlightRecorderListener, AutoCloseable {
   private final PeerAddress address;
   private final Runnable hook = this::write;
-  private boolean closed;
-  private boolean added;
+  private final AtomicBoolean added = new AtomicBoolean();
+  private volatile boolean closed;
 
   private TraceIdentity(PeerAddress address) {
     this.address = address;
@@ -28,12 +30,14 @@ final class TraceIdentity implements FlightRecorderListener, AutoCloseable {
   }
 
   @Override
-  public synchronized void recorderInitialized(FlightRecorder recorder) {
-    if (!closed && !added) {
-      added = true;
+  public void recorderInitialized(FlightRecorder recorder) {
+    if (!closed && added.compareAndSet(false, true)) {
       FlightRecorder.addPeriodicEvent(ShuffleEvents.Executor.class, hook);
       // A recording may have begun already, and a process may be killed before the chunk's end.
       write();
+      if (closed) {
+        FlightRecorder.removePeriodicEvent(hook);
+      }
     }
   }
 
@@ -46,10 +50,10 @@ final class TraceIdentity implements FlightRecorderListener, AutoCloseable {
   }
 
   @Override
-  public synchronized void close() {
+  public void close() {
     closed = true;
     FlightRecorder.removeListener(this);
-    if (added) {
+    if (added.get()) {
       FlightRecorder.removePeriodicEvent(hook);
     }
   }

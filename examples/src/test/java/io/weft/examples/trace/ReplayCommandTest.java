@@ -1,0 +1,150 @@
+package io.weft.examples.trace;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.examples.measure.Report;
+import io.weft.examples.trace.ReplayReport.ReplayedShuffle;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+class ReplayCommandTest {
+  @TempDir private Path folder;
+  private final StringWriter err = new StringWriter();
+
+  private int run(String... arguments) {
+    List<String> all = new ArrayList<>(List.of(arguments));
+    all.addAll(List.of("--runs", "1", "--out", folder.resolve("out").toString()));
+    return new CommandLine(new ReplayCommand())
+        .setErr(new PrintWriter(err, true))
+        .setExecutionExceptionHandler(
+            (failure, command, parsed) -> {
+              command.getErr().println(failure.getMessage());
+              return CommandLine.ExitCode.SOFTWARE;
+            })
+        .execute(all.toArray(String[]::new));
+  }
+
+  private static String process(int pid, String host) {
+    return """
+        {"name":"process_name","ph":"M","pid":%d,"tid":0,"args":{"executor":"%d","host":"%s"}}"""
+        .formatted(pid, pid, host);
+  }
+
+  private static String write(int pid, long map, long bytes) {
+    return """
+        {"name":"Write","ph":"X","pid":%d,"tid":5,"ts":%d,"dur":2.5,"args":
+        {"shuffleId":3,"mapId":%d,"partitions":2,"chunks":2,"bytes":%d}}"""
+        .formatted(pid, map, map, bytes);
+  }
+
+  private static String read(int pid, int reader, int at, long map, int partition, long bytes) {
+    String path = pid == map ? "own" : map == 3 ? "tcp" : "shm";
+    return """
+        {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
+        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":2,"rows":9,"bytes":%d,
+        "peer":"%d","path":"%s"}}"""
+        .formatted(pid, at, reader, map, partition, partition, bytes, map, path);
+  }
+
+  /** Executors 1 and 2 on one host read from each other and from executor 3 on another one. */
+  private Path trace() throws IOException {
+    List<String> events =
+        List.of(
+            process(1, "a"),
+            process(2, "a"),
+            process(3, "b"),
+            write(1, 1, 300_000),
+            write(2, 2, 70_000),
+            write(3, 3, 100_001),
+            read(1, 1, 10, 1, 0, 200_000),
+            read(1, 1, 14, 3, 0, 60_000),
+            read(1, 1, 18, 2, 0, 30_000),
+            // The rest of the block that began at 14.
+            read(1, 1, 22, 3, 0, 1),
+            read(2, 1, 12, 2, 1, 40_000),
+            read(2, 1, 16, 1, 1, 90_000),
+            read(2, 1, 19, 3, 1, 40_000));
+    return Files.writeString(
+        folder.resolve("trace.json"),
+        "{\"otherData\":{\"weftTrace\":1},\"traceEvents\":[" + String.join(",\n", events) + "]}");
+  }
+
+  private ShuffleTotals replayed() throws IOException {
+    Path report = folder.resolve("out").resolve("replay.json");
+    ReplayedShuffle shuffle = Report.read(report, ReplayReport.class).shuffles().get(0);
+    assertThat(shuffle.trace().written()).isEqualTo(470_001);
+    assertThat(shuffle.trace().network()).isEqualTo(100_001);
+    assertThat(shuffle.runs()).hasSize(1);
+    return shuffle.runs().get(0);
+  }
+
+  @Test
+  void theReplayMovesTheSameBytesOnTheSamePaths() throws IOException {
+    assertThat(run(trace().toString())).isZero();
+    ShuffleTotals replayed = replayed();
+    assertThat(replayed.shuffle()).isEqualTo(3);
+    assertThat(replayed.written()).isEqualTo(470_001);
+    assertThat(replayed.own()).isEqualTo(240_000);
+    assertThat(replayed.sameHost()).isEqualTo(120_000);
+    assertThat(replayed.network()).isEqualTo(100_001);
+    assertThat(replayed.wallNanos()).isPositive();
+    assertThat(replayed.readNanos()).isPositive();
+    assertThat(folder.resolve("out").resolve("replay.md"))
+        .content()
+        .contains("| 3 | trace | 470 kB | 240 kB | 120 kB | 100 kB |", "| replay | 470 kB |");
+  }
+
+  @Test
+  void settingsAndScaleChangeTheReplay() throws IOException {
+    assertThat(
+            run(trace().toString(), "--conf", "spark.weft.transport=tcp", "--scale", "0.5"))
+        .isZero();
+    ShuffleTotals replayed = replayed();
+    assertThat(replayed.own()).isEqualTo(120_000);
+    assertThat(replayed.sameHost()).isZero();
+    assertThat(replayed.network()).isEqualTo(110_001);
+  }
+
+  @Test
+  void wrongSettingsAreNamed() throws IOException {
+    assertThat(run(trace().toString(), "--conf", "spark.weft.transprt=tcp")).isEqualTo(1);
+    assertThat(run(trace().toString(), "--scale", "0")).isEqualTo(1);
+    assertThat(err.toString())
+        .contains("did you mean spark.weft.transport?")
+        .contains("--scale has to be above 0");
+  }
+
+  @Test
+  void badTracesAreNamed() throws IOException {
+    Path text = Files.writeString(folder.resolve("text"), "no trace");
+    Path other = Files.writeString(folder.resolve("other.json"), "{\"traceEvents\":[]}");
+    String whole = Files.readString(trace());
+    Path cut =
+        Files.writeString(folder.resolve("cut.json"), whole.substring(0, whole.length() / 2));
+    Path empty =
+        Files.writeString(
+            folder.resolve("empty.json"),
+            "{\"otherData\":{\"weftTrace\":1},\"traceEvents\":[" + process(1, "a") + "]}");
+    Path twice =
+        Files.writeString(
+            folder.resolve("twice.json"), whole.replace("\"executor\":\"2\"", "\"executor\":\"1\""));
+    for (Path bad : List.of(text, other, cut, empty, twice, folder.resolve("absent"))) {
+      assertThat(run(bad.toString())).as(bad.toString()).isEqualTo(1);
+    }
+    assertThat(err.toString())
+        .contains(text + " is no trace of bin/weft trace")
+        .contains(other + " is no trace of bin/weft trace")
+        .contains(cut + " is cut off or damaged")
+        .contains(empty + " has no reads of shuffles")
+        .contains(twice + " has two executors 1")
+        .contains("absent");
+  }
+}
