@@ -40,8 +40,7 @@ class TransferEventTest extends TransferFixture {
   }
 
   private void transfer() {
-    DeferredTransfer sent =
-        executors.get(0).place(List.of(placement(0, 0, 1, SHAPE, 7))).get(0);
+    DeferredTransfer sent = executors.get(0).place(List.of(placement(0, 0, 1, SHAPE, 7))).get(0);
     DeferredTransfer received =
         executors.get(1).place(List.of(placement(1, 0, 1, SHAPE, 7))).get(0);
     var unused = sent.event().toFuture();

@@ -69,14 +69,7 @@ public record ReplayReport(
   public Text text() {
     TextTable table = new TextTable().column("shuffle", Align.LEFT).column("side", Align.LEFT);
     table.columns(
-        Align.RIGHT,
-        "written",
-        "own",
-        "same host",
-        "network",
-        "seconds",
-        "read s",
-        "wait s");
+        Align.RIGHT, "written", "own", "same host", "network", "seconds", "read s", "wait s");
     for (int i = 0; i < shuffles.size(); i++) {
       if (i > 0) {
         table.separator();

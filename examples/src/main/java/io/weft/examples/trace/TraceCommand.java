@@ -79,8 +79,7 @@ public final class TraceCommand implements Callable<Integer> {
           recording.forEach(event -> writer.write(recording, event));
         }
       }
-      Path unused =
-          Files.move(part, out, StandardCopyOption.REPLACE_EXISTING);
+      Path unused = Files.move(part, out, StandardCopyOption.REPLACE_EXISTING);
     } finally {
       Files.deleteIfExists(part);
     }

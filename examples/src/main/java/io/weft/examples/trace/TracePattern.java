@@ -19,9 +19,7 @@ import java.util.Map;
  * @param totals of the trace, by shuffle
  */
 record TracePattern(
-    Map<String, String> hosts,
-    List<ShufflePattern> shuffles,
-    Map<Integer, ShuffleTotals> totals) {
+    Map<String, String> hosts, List<ShufflePattern> shuffles, Map<Integer, ShuffleTotals> totals) {
 
   /**
    * A shuffle.
@@ -144,7 +142,14 @@ record TracePattern(
 
     /** Consecutive chunks of one map output. */
     private record Run(
-        long start, long thread, String peer, long mapId, int first, int last, long bytes, int chunks) {}
+        long start,
+        long thread,
+        String peer,
+        long mapId,
+        int first,
+        int last,
+        long bytes,
+        int chunks) {}
 
     void add(TraceEvent event) {
       sums.add(event);

@@ -43,8 +43,7 @@ final class TraceWriter implements AutoCloseable {
     json.writeStringField("displayTimeUnit", "ms");
     json.writeObjectFieldStart("otherData");
     json.writeNumberField("weftTrace", 1);
-    json.writeStringField(
-        "start", Instant.EPOCH.plusNanos(survey.first()).toString());
+    json.writeStringField("start", Instant.EPOCH.plusNanos(survey.first()).toString());
     json.writeStringField("clock", "of each executor's host");
     json.writeEndObject();
     json.writeArrayFieldStart("traceEvents");

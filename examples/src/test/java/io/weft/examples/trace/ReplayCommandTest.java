@@ -104,8 +104,7 @@ class ReplayCommandTest {
 
   @Test
   void settingsAndScaleChangeTheReplay() throws IOException {
-    assertThat(
-            run(trace().toString(), "--conf", "spark.weft.transport=tcp", "--scale", "0.5"))
+    assertThat(run(trace().toString(), "--conf", "spark.weft.transport=tcp", "--scale", "0.5"))
         .isZero();
     ShuffleTotals replayed = replayed();
     assertThat(replayed.own()).isEqualTo(120_000);
@@ -135,7 +134,8 @@ class ReplayCommandTest {
             "{\"otherData\":{\"weftTrace\":1},\"traceEvents\":[" + process(1, "a") + "]}");
     Path twice =
         Files.writeString(
-            folder.resolve("twice.json"), whole.replace("\"executor\":\"2\"", "\"executor\":\"1\""));
+            folder.resolve("twice.json"),
+            whole.replace("\"executor\":\"2\"", "\"executor\":\"1\""));
     for (Path bad : List.of(text, other, cut, empty, twice, folder.resolve("absent"))) {
       assertThat(run(bad.toString())).as(bad.toString()).isEqualTo(1);
     }

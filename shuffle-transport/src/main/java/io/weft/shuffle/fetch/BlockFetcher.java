@@ -76,8 +76,7 @@ final class BlockFetcher implements AutoCloseable {
    *
    * @param retained whether delivered chunks stay readable until {@link #close()}
    */
-  BlockFetcher(
-      FetchContext context, FetchListener listener, ReadTrace trace, boolean retained) {
+  BlockFetcher(FetchContext context, FetchListener listener, ReadTrace trace, boolean retained) {
     this.context = context;
     this.listener = listener;
     this.trace = trace;

@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Writes the JFR events of one reader. Whether a reader is traced is decided when it is opened. For the
- * reader's thread.
+ * Writes the JFR events of one reader. Whether a reader is traced is decided when it is opened. For
+ * the reader's thread.
  */
 final class ReadTrace {
   private static final AtomicLong READERS = new AtomicLong();
@@ -48,7 +48,7 @@ final class ReadTrace {
     if (this == OFF) {
       return;
     }
-    if (request != chunk.request) {
+    if (!chunk.request.equals(request)) {
       commit();
       starting.end();
       reading = starting;

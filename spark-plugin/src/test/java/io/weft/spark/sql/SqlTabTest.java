@@ -44,9 +44,7 @@ class SqlTabTest {
     static Shown last() throws TimeoutException {
       spark.session().sparkContext().listenerBus().waitUntilEmpty();
       SQLAppStatusStore store =
-          ((org.apache.spark.sql.classic.SparkSession) spark.session())
-              .sharedState()
-              .statusStore();
+          ((org.apache.spark.sql.classic.SparkSession) spark.session()).sharedState().statusStore();
       long execution = store.executionsList().last().executionId();
       List<SparkPlanGraphNode> exchanges =
           CollectionConverters.asJava(store.planGraph(execution).allNodes()).stream()
