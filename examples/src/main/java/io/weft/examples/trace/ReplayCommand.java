@@ -1,7 +1,6 @@
 package io.weft.examples.trace;
 
 import io.weft.examples.measure.MeasureOptions;
-import io.weft.spark.config.SettingsCheck;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -49,7 +48,7 @@ public final class ReplayCommand implements Callable<Integer> {
     }
     SparkConf conf = new SparkConf(false);
     settings.forEach(conf::set);
-    SettingsCheck.check(conf);
+    ReplayExecutors.check(conf);
     int runs = measure.runs(3, 1);
     return measure.report(
         ReplayReport.class,

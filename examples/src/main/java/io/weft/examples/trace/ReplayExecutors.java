@@ -18,6 +18,8 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.config.MemorySettings;
+import io.weft.spark.config.Setting;
+import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.WeftSettings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -31,9 +33,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import scala.Option;
+import scala.Tuple2;
 
 /**
  * The executors of a replay: one exchange each, all in this process. Owns them. Thread-safe after
@@ -49,6 +55,28 @@ final class ReplayExecutors implements AutoCloseable {
   static {
     new Random(17).nextBytes(CONTENT);
   }
+
+  /** The settings that change a replay. */
+  private static final Set<String> SETTINGS =
+      Stream.of(
+              MemorySettings.FOLDER,
+              MemorySettings.SIZE,
+              MemorySettings.SEGMENT_SIZE,
+              MemorySettings.SPILL_SIZE,
+              MemorySettings.MARGIN,
+              MemorySettings.IDLE_TIME,
+              WeftSettings.TRANSPORT,
+              WeftSettings.FETCH_TIMEOUT,
+              WeftSettings.FETCH_REQUEST_SIZE,
+              WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT,
+              WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT_PER_PEER,
+              WeftSettings.FETCH_MAX_BYTES_IN_FLIGHT_PER_EXECUTOR,
+              WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT,
+              WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER,
+              WeftSettings.CHECKSUMS,
+              WeftSettings.COMPRESSION)
+          .map(Setting::key)
+          .collect(Collectors.toUnmodifiableSet());
 
   private final Map<String, ExecutorExchange> exchanges = new LinkedHashMap<>();
   private final Map<String, PeerAddress> addresses = new HashMap<>();
@@ -86,6 +114,21 @@ final class ReplayExecutors implements AutoCloseable {
     } catch (IOException | RuntimeException e) {
       executors.close();
       throw e;
+    }
+  }
+
+  /**
+   * Checks settings of a replay.
+   *
+   * @throws IllegalArgumentException if one of Weft is unknown, has a wrong value or no effect
+   */
+  static void check(SparkConf conf) {
+    SettingsCheck.check(conf);
+    for (Tuple2<String, String> setting : conf.getAll()) {
+      if (setting._1().startsWith(WeftSettings.PREFIX) && !SETTINGS.contains(setting._1())) {
+        throw new IllegalArgumentException(
+            setting._1() + " has no effect on a replay; these have: " + new TreeSet<>(SETTINGS));
+      }
     }
   }
 

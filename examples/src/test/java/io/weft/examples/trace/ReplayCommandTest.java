@@ -115,9 +115,11 @@ class ReplayCommandTest {
   @Test
   void wrongSettingsAreNamed() throws IOException {
     assertThat(run(trace().toString(), "--conf", "spark.weft.transprt=tcp")).isEqualTo(1);
+    assertThat(run(trace().toString(), "--conf", "spark.weft.batch.rows=9")).isEqualTo(1);
     assertThat(run(trace().toString(), "--scale", "0")).isEqualTo(1);
     assertThat(err.toString())
         .contains("did you mean spark.weft.transport?")
+        .contains("spark.weft.batch.rows has no effect on a replay")
         .contains("--scale has to be above 0");
   }
 
