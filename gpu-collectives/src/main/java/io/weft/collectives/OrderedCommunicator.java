@@ -1,6 +1,7 @@
 package io.weft.collectives;
 
 import io.weft.device.Deadline;
+import io.weft.device.probe.JfrModule;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
@@ -171,7 +172,7 @@ public abstract class OrderedCommunicator implements Communicator {
   /** Returns the time of the step's end, where the next one starts. */
   private long runStep(List<Operation> step, long start) {
     Deadline deadline = Deadline.since(start, timeoutNanos);
-    CollectiveEvent traced = CollectiveEvent.start();
+    CollectiveEvent traced = startTrace();
     Algorithm algorithm =
         step.size() == 1 ? execute(step.get(0), deadline) : executeGroup(step, deadline);
     long end = System.nanoTime();
@@ -304,7 +305,7 @@ public abstract class OrderedCommunicator implements Communicator {
 
   private void runInTurn(long ticket, Operation operation) {
     startTurn(ticket, operation::signature);
-    CollectiveEvent traced = CollectiveEvent.start();
+    CollectiveEvent traced = startTrace();
     long start = System.nanoTime();
     try {
       Algorithm algorithm = execute(operation, Deadline.since(start, timeoutNanos));
@@ -327,7 +328,7 @@ public abstract class OrderedCommunicator implements Communicator {
 
   private void runInTurn(long ticket, List<Operation> group, GroupWork work) {
     startTurn(ticket, () -> describe(group));
-    CollectiveEvent traced = CollectiveEvent.start();
+    CollectiveEvent traced = startTrace();
     long start = System.nanoTime();
     try {
       Algorithm algorithm = work.execute(group, Deadline.since(start, timeoutNanos));
@@ -339,6 +340,11 @@ public abstract class OrderedCommunicator implements Communicator {
     } finally {
       turns.pass();
     }
+  }
+
+  /** Returns null while no recording wants the event. */
+  private static CollectiveEvent startTrace() {
+    return JfrModule.PRESENT ? CollectiveEvent.start() : null;
   }
 
   private void trace(CollectiveEvent traced, List<Operation> done, Algorithm algorithm) {

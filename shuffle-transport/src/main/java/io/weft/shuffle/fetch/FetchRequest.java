@@ -415,7 +415,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
     signal.accept(this);
   }
 
-  /** Writes the event of this request, once. */
+  /** Writes the event of this request, once, with the chunks that have arrived. */
   @GuardedBy("this")
   private void trace(String failed) {
     Fetch event = traced;
@@ -425,9 +425,10 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
     traced = null;
     BlocksOpened opened = answer;
     if (opened != null) {
-      event.blocks = opened.blocks();
-      event.bytes = opened.totalBytes();
-      event.sentBytes = opened.table().totalSentBytes();
+      int arrived = arrivedChunks;
+      event.blocks = opened.blocks(arrived);
+      event.bytes = opened.table().totalBytes(arrived);
+      event.sentBytes = opened.table().totalSentBytes(arrived);
       event.stream = opened.stream().toString();
     }
     event.failure = failed;

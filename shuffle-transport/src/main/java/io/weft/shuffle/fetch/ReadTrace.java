@@ -1,5 +1,6 @@
 package io.weft.shuffle.fetch;
 
+import io.weft.device.probe.JfrModule;
 import io.weft.shuffle.fetch.ChunkReader.CurrentChunk;
 import io.weft.shuffle.fetch.PeerQueue.DeliveryState;
 import io.weft.shuffle.fetch.PeerQueue.FetchPlan;
@@ -28,7 +29,9 @@ final class ReadTrace {
 
   /** The trace of a new reader. It does nothing unless a recording wants the events. */
   static ReadTrace open() {
-    return Read.isReaderTraced() ? new ReadTrace(READERS.incrementAndGet()) : OFF;
+    return JfrModule.PRESENT && Read.isReaderTraced()
+        ? new ReadTrace(READERS.incrementAndGet())
+        : OFF;
   }
 
   /** Called before the reader looks for its next chunk. */

@@ -9,6 +9,7 @@ import static io.weft.shuffle.peer.ExchangeCounter.REQUESTS_SERVED;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.netty.channel.Channel;
+import io.weft.device.probe.JfrModule;
 import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.OpenBlocks.BlockRange;
@@ -70,7 +71,7 @@ final class RequestAnswerer {
 
   /** Returns the message that answers a request on a channel. */
   ByteBuffer answer(Channel channel, OpenBlocks request) {
-    Serve traced = Serve.start();
+    Serve traced = JfrModule.PRESENT ? Serve.start() : null;
     if (!request.incarnation().equals(incarnation)) {
       return refuse(
           -1,

@@ -1,5 +1,6 @@
 package io.weft.shuffle.store;
 
+import io.weft.device.probe.JfrModule;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
@@ -40,20 +41,27 @@ public final class MapOutputWriter implements AutoCloseable {
   private final CiphertextReservations reservations;
   private final Set<Extent> uncommitted = Collections.newSetFromMap(new IdentityHashMap<>());
   private final List<Waiters.Registration> registrations = new ArrayList<>();
-  private final Write traced = Write.start();
+  private final Write traced;
   private State state = State.OPEN;
 
+  /**
+   * Starts without chunks.
+   *
+   * @param migrated whether another executor wrote the output, and recorded that
+   */
   MapOutputWriter(
       BlockCatalog catalog,
       SharedArena arena,
       ShuffleOutputs shuffle,
       BlockKey key,
-      int partitions) {
+      int partitions,
+      boolean migrated) {
     this.catalog = catalog;
     this.arena = arena;
     this.shuffle = shuffle;
     this.key = key;
     this.committed = new CommittedChunks(partitions);
+    this.traced = JfrModule.PRESENT && !migrated ? Write.start() : null;
     this.reservations = new CiphertextReservations(arena, catalog.encryptor());
   }
 
@@ -140,7 +148,7 @@ public final class MapOutputWriter implements AutoCloseable {
           key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
     }
     requireOwned(chunk);
-    Spill spill = Spill.start();
+    Spill spill = JfrModule.PRESENT ? Spill.start() : null;
     boolean encrypted = chunk.kind() == MemoryKind.PRIVATE;
     long stored = encrypted ? EncryptedChunkFormat.encryptedBytes(usedBytes) : usedBytes;
     Extent kept =
@@ -227,7 +235,7 @@ public final class MapOutputWriter implements AutoCloseable {
   public void publish() throws IOException {
     require(State.OPEN, "publish");
     freeUncommitted();
-    Publish publish = Publish.start();
+    Publish publish = JfrModule.PRESENT ? Publish.start() : null;
     catalog.publish(shuffle, committed.sorted(key, catalog.segmentBytes(), arena));
     state = State.PUBLISHED;
     trace(publish);

@@ -2,6 +2,7 @@ package io.weft.spark.compat;
 
 import java.lang.reflect.Field;
 import java.util.ArrayDeque;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -49,25 +50,40 @@ public final class RunningExchange {
     String execution = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
     QueryExecution query =
         execution == null ? null : SQLExecution.getQueryExecution(Long.parseLong(execution));
-    if (query == null || !(query.executedPlan() instanceof AdaptiveSparkPlanExec)) {
+    if (query == null) {
       return Optional.empty();
     }
-    ArrayDeque<SparkPlan> left = new ArrayDeque<>();
-    left.add(query.executedPlan());
+    ArrayDeque<Visit> left = new ArrayDeque<>();
+    left.add(new Visit(query.executedPlan(), false));
     while (!left.isEmpty()) {
-      SparkPlan plan = left.remove();
-      if (plan instanceof ShuffleExchangeExec exchange && has(exchange, dataSize)) {
+      Visit visit = left.remove();
+      if (visit.adaptive()
+          && visit.plan() instanceof ShuffleExchangeExec exchange
+          && has(exchange, dataSize)) {
         return Optional.of(new RunningExchange(exchange));
       }
-      if (plan instanceof AdaptiveSparkPlanExec adaptive) {
-        left.add(adaptive.executedPlan());
-      } else if (plan instanceof QueryStageExec stage) {
-        left.add(stage.plan());
-      }
-      left.addAll(CollectionConverters.asJava(plan.children()));
-      left.addAll(CollectionConverters.asJava(plan.subqueries()));
+      visit.addBelow(left);
     }
     return Optional.empty();
+  }
+
+  /**
+   * A node of the query's plan. Its root may be a command that writes the result of a query.
+   *
+   * @param adaptive whether adaptive execution runs it
+   */
+  private record Visit(SparkPlan plan, boolean adaptive) {
+    void addBelow(Collection<Visit> left) {
+      if (plan instanceof AdaptiveSparkPlanExec root) {
+        left.add(new Visit(root.executedPlan(), true));
+      } else if (plan instanceof QueryStageExec stage) {
+        left.add(new Visit(stage.plan(), adaptive));
+      }
+      CollectionConverters.asJava(plan.children())
+          .forEach(child -> left.add(new Visit(child, adaptive)));
+      CollectionConverters.asJava(plan.subqueries())
+          .forEach(subquery -> left.add(new Visit(subquery, adaptive)));
+    }
   }
 
   private static boolean has(ShuffleExchangeExec exchange, SQLMetric dataSize) {

@@ -1,5 +1,6 @@
 package io.weft.spark.runtime;
 
+import io.weft.device.probe.JfrModule;
 import io.weft.spark.config.TraceSettings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -44,6 +45,10 @@ final class TraceRecording implements AutoCloseable {
   static Optional<TraceRecording> start(SparkConf conf, String executorId) {
     String folder = TraceSettings.FOLDER.get(conf);
     if (folder.isEmpty()) {
+      return Optional.empty();
+    }
+    if (!JfrModule.PRESENT) {
+      LOG.warn("Executor {} records no events: this Java has no module jdk.jfr", executorId);
       return Optional.empty();
     }
     String name = conf.get("spark.app.id", "local") + "-" + executorId;

@@ -91,14 +91,25 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     greet(context, options.host(), fromDriver.get(Activation.VERSION));
     DriverPeers peers = DriverPeers.of(context);
     trace = TraceRecording.start(context.conf(), context.executorID());
+    boolean begun = false;
     try {
       exchange =
           ExecutorExchange.open(options.build(fromDriver.get(Activation.APPLICATION_KEY)), peers);
+      begin(context, options, peers);
+      begun = true;
     } catch (IOException e) {
       throw new UncheckedIOException(
           "Weft cannot start on executor " + context.executorID() + ": " + e.getMessage(), e);
+    } finally {
+      if (!begun) {
+        endTrace();
+      }
     }
-    begin(context, options, peers);
+  }
+
+  private void endTrace() {
+    trace.ifPresent(TraceRecording::close);
+    trace = Optional.empty();
   }
 
   /** Asks the driver whether this executor may join, before it allocates memory. */
@@ -279,14 +290,17 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     if (exchange == null) {
       return;
     }
-    WeftExecutor.stop();
-    reporter.close();
-    ended.close();
-    gpu.close();
-    transfers.close();
-    collectives.close();
-    exchange.close();
-    trace.ifPresent(TraceRecording::close);
+    try {
+      WeftExecutor.stop();
+      reporter.close();
+      ended.close();
+      gpu.close();
+      transfers.close();
+      collectives.close();
+      exchange.close();
+    } finally {
+      endTrace();
+    }
     BufferPool.freeIdle();
   }
 

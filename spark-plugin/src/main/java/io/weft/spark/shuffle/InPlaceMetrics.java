@@ -69,7 +69,8 @@ public record InPlaceMetrics(SQLMetric own, SQLMetric sameHost, SQLMetric all)
     SparkContext context = dependency.rdd().context();
     try {
       return RunningExchange.find(context, dataSize).map(exchange -> addTo(exchange, context));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | LinkageError e) {
+      // A LinkageError if this Spark's exchange has no such field.
       if (!WARNED.getAndSet(true)) {
         LOG.warn("Exchanges of rows show no metrics of Weft in Spark's SQL tab", e);
       }

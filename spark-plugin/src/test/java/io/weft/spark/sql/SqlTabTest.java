@@ -99,6 +99,15 @@ class SqlTabTest {
   }
 
   @Test
+  void exchangesBelowAWriteShowBytesInPlace() throws TimeoutException {
+    rows().groupBy("k").count().write().format("noop").mode("overwrite").save();
+    Shown shown = Shown.last();
+    assertThat(shown.exchanges())
+        .singleElement()
+        .satisfies(node -> assertThat(shown.value(node, "bytes read in place")).contains("B"));
+  }
+
+  @Test
   void exchangesAreReusedAsWithoutMetrics() {
     Dataset<Row> counts = rows().groupBy("k").count();
     Dataset<Row> both = counts.union(counts);
