@@ -1,10 +1,10 @@
 package io.weft.collectives;
 
 import io.weft.device.Deadline;
-import io.weft.device.probe.JfrModule;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
+import io.weft.device.probe.JfrModule;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;

@@ -3,6 +3,7 @@ package io.weft.examples.trace;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -47,6 +48,8 @@ record RecordingEvents(Path file) {
       if (!Arrays.equals(first, MAGIC)) {
         throw new IOException(file + " is no recording of Java Flight Recorder");
       }
+    } catch (FileSystemException e) {
+      throw new IOException(file + " cannot be read: " + e, e);
     }
     return new RecordingEvents(file);
   }

@@ -49,6 +49,9 @@ final class ReplayExecutors implements AutoCloseable {
   private static final String LOOPBACK = "127.0.0.1";
   private static final int PAGE_BYTES = 4096;
 
+  /** Each has a block server and threads of its own. */
+  private static final int MAX_EXECUTORS = 64;
+
   /** Bytes that do not compress. */
   private static final byte[] CONTENT = new byte[1 << 16];
 
@@ -81,10 +84,12 @@ final class ReplayExecutors implements AutoCloseable {
   private final Map<String, ExecutorExchange> exchanges = new LinkedHashMap<>();
   private final Map<String, PeerAddress> addresses = new HashMap<>();
   private final Map<String, String> hosts;
+  private final long maxChunkBytes;
   private final double scale;
 
-  private ReplayExecutors(Map<String, String> hosts, double scale) {
+  private ReplayExecutors(Map<String, String> hosts, long maxChunkBytes, double scale) {
     this.hosts = hosts;
+    this.maxChunkBytes = maxChunkBytes;
     this.scale = scale;
   }
 
@@ -100,7 +105,13 @@ final class ReplayExecutors implements AutoCloseable {
   static ReplayExecutors open(
       Map<String, String> hosts, SparkConf conf, Path memory, Path work, double scale)
       throws IOException {
-    ReplayExecutors executors = new ReplayExecutors(hosts, scale);
+    if (hosts.size() > MAX_EXECUTORS) {
+      throw new IOException(
+          "a replay runs all executors in one process, at most %d; the trace has %d"
+              .formatted(MAX_EXECUTORS, hosts.size()));
+    }
+    ReplayExecutors executors =
+        new ReplayExecutors(hosts, MemorySettings.segmentBytes(conf), scale);
     try {
       for (String id : hosts.keySet()) {
         Path local = Files.createDirectories(work.resolve("local-" + executors.exchanges.size()));
@@ -194,16 +205,17 @@ final class ReplayExecutors implements AutoCloseable {
       for (Block block : output.blocks()) {
         fill(exchange, writer, block.number(), scaled(block.bytes()), block.chunks());
       }
-      fill(exchange, writer, blocks, scaled(output.unread()), 1);
+      fill(exchange, writer, blocks, scaled(output.unread()), output.unreadChunks());
       writer.publish();
     }
   }
 
-  private static void fill(
+  /** Writes at least this number of chunks, if the bytes suffice, each at most a segment. */
+  private void fill(
       ExecutorExchange exchange, MapOutputWriter writer, int partition, long bytes, int chunks)
       throws IOException {
     long left = bytes;
-    long each = Math.max(1, (bytes + chunks - 1) / chunks);
+    long each = Math.min(maxChunkBytes, Math.max(1, (bytes + chunks - 1) / chunks));
     while (left > 0) {
       long length = Math.min(left, each);
       Extent chunk = writer.allocate(length);

@@ -56,22 +56,30 @@ public final class TraceCommand implements Callable<Integer> {
   /**
    * The result of a merge.
    *
-   * @param warnings about files that were cut off or have no events of Weft
+   * @param warnings about files that are no recordings, were cut off or have no events of Weft
    */
   record Merged(long events, int executors, List<String> warnings) {}
 
   /**
    * Merges recordings. Reads them twice and holds one event at a time.
    *
-   * @throws IOException if a file is no recording, none has events of Weft, or the output cannot be
+   * @throws IOException if no file is a recording with events of Weft, or the output cannot be
    *     written; then no output is left
    */
   static Merged merge(List<Path> files, Path out) throws IOException {
     List<RecordingEvents> recordings = new ArrayList<>();
+    List<String> unreadable = new ArrayList<>();
     for (Path file : files) {
-      recordings.add(RecordingEvents.of(file));
+      try {
+        recordings.add(RecordingEvents.of(file));
+      } catch (IOException e) {
+        unreadable.add(e.getMessage());
+      }
     }
-    TraceSurvey survey = TraceSurvey.of(recordings);
+    if (recordings.isEmpty()) {
+      throw new IOException(String.join("; ", unreadable));
+    }
+    TraceSurvey survey = TraceSurvey.of(recordings, unreadable);
     Path part = out.resolveSibling(out.getFileName() + ".part");
     try {
       try (TraceWriter writer = new TraceWriter(part, survey)) {

@@ -14,7 +14,7 @@ import java.util.Map;
  * The pattern of a trace: who wrote which map outputs, and who read which of their blocks, in which
  * order.
  *
- * @param hosts by executor id; empty text if the host is unknown
+ * @param hosts by executor id; names of their own if they are unknown
  * @param shuffles in the order in which their reads began
  * @param totals of the trace, by shuffle
  */
@@ -37,6 +37,7 @@ record TracePattern(
     private final Map<Long, Block> blocks = new LinkedHashMap<>();
     private long thread;
     private long written;
+    private int writtenChunks;
 
     private Output(String executor, int shuffle, long mapId) {
       this.executor = executor;
@@ -68,6 +69,11 @@ record TracePattern(
     /** Bytes that no reader of the trace has read. */
     long unread() {
       return Math.max(0, written - blocks.values().stream().mapToLong(Block::bytes).sum());
+    }
+
+    /** Chunks of these bytes; at least 1. */
+    int unreadChunks() {
+      return Math.max(1, writtenChunks - blocks.values().stream().mapToInt(Block::chunks).sum());
     }
   }
 
@@ -111,17 +117,15 @@ record TracePattern(
   /**
    * Reads a trace file, event by event. Keeps about 100 bytes for each event of a read.
    *
-   * @throws IOException if it is no trace, is cut off, or has no reads
+   * @throws IOException if it is no trace, is cut off or damaged, or has no reads
    */
   static TracePattern read(Path file) throws IOException {
     Builder builder = new Builder();
     TraceEvent.forEach(file, builder::add);
-    if (builder.duplicate != null) {
-      throw new IOException(
-          "%s has two executors %s: merge recordings of one application only"
-              .formatted(file, builder.duplicate));
-    }
     TracePattern pattern = builder.build();
+    if (builder.problem != null) {
+      throw new IOException(file + " " + builder.problem);
+    }
     if (pattern.shuffles().isEmpty()) {
       throw new IOException(file + " has no reads of shuffles, so there is nothing to replay");
     }
@@ -135,7 +139,7 @@ record TracePattern(
     private final ShuffleTotals.Sums sums = new ShuffleTotals.Sums();
     private final List<TraceEvent> writes = new ArrayList<>();
     private final Map<ReaderKey, List<Run>> runs = new HashMap<>();
-    private String duplicate;
+    private String problem;
 
     /** Names a reader of a trace. */
     private record ReaderKey(int process, long reader, int shuffle) {}
@@ -145,6 +149,7 @@ record TracePattern(
         long start,
         long thread,
         String peer,
+        boolean sharesMemory,
         long mapId,
         int first,
         int last,
@@ -155,13 +160,18 @@ record TracePattern(
       sums.add(event);
       switch (event.name()) {
         case "process_name" -> {
-          executors.put(event.process(), event.text("executor"));
-          if (hosts.put(event.text("executor"), event.text("host")) != null) {
-            duplicate = event.text("executor");
+          String id = event.text("executor");
+          executors.put(event.process(), id);
+          if (hosts.put(id, event.text("host")) != null) {
+            problem = "has two executors " + id + ": merge recordings of one application only";
           }
         }
-        case "Write" -> writes.add(event);
+        case "Write" -> {
+          check(event.number("bytes") >= 0 && event.number("chunks") >= 0, event);
+          writes.add(event);
+        }
         case "Read" -> {
+          checkRead(event);
           int shuffle = (int) event.number("shuffleId");
           ReaderKey key = new ReaderKey(event.process(), event.number("reader"), shuffle);
           runs.computeIfAbsent(key, unused -> new ArrayList<>()).add(run(event));
@@ -170,11 +180,26 @@ record TracePattern(
       }
     }
 
+    private void checkRead(TraceEvent event) {
+      long chunks = event.number("chunks");
+      long first = event.number("firstPartition");
+      check(chunks >= 1 && chunks <= event.number("bytes"), event);
+      check(first >= 0 && first <= event.number("lastPartition"), event);
+      check(event.number("shuffleId") >= 0, event);
+    }
+
+    private void check(boolean valid, TraceEvent event) {
+      if (!valid) {
+        problem = "has an event with impossible figures: " + event.json();
+      }
+    }
+
     private static Run run(TraceEvent event) {
       return new Run(
           event.start(),
           event.thread(),
           event.text("peer").intern(),
+          event.text("path").equals("shm"),
           event.number("mapId"),
           (int) event.number("firstPartition"),
           (int) event.number("lastPartition"),
@@ -186,6 +211,13 @@ record TracePattern(
       Map<Integer, Map<Long, Output>> outputs = new LinkedHashMap<>();
       Map<Integer, List<Reader>> readers = new LinkedHashMap<>();
       runs.values().forEach(list -> list.sort(Comparator.comparingLong(Run::start)));
+      runs.keySet().stream()
+          .filter(key -> !executors.containsKey(key.process()))
+          .findAny()
+          .ifPresent(key -> problem = "does not name the executor of process " + key.process());
+      if (problem == null) {
+        findHosts();
+      }
       runs.entrySet().stream()
           .sorted(Comparator.comparingLong(entry -> entry.getValue().get(0).start()))
           .forEach(entry -> addReader(entry.getKey(), entry.getValue(), outputs, readers));
@@ -196,6 +228,21 @@ record TracePattern(
       readers.forEach(
           (id, list) -> shuffles.add(new ShufflePattern(id, outputs.get(id).values(), list)));
       return new TracePattern(hosts, shuffles, sums.totals());
+    }
+
+    /** Executors without a recording are on the host of a reader that shares their memory. */
+    private void findHosts() {
+      hosts.replaceAll((id, host) -> host.isEmpty() ? "host of " + id : host);
+      runs.forEach(
+          (key, list) -> {
+            String host = hosts.get(executors.get(key.process()));
+            list.stream()
+                .filter(Run::sharesMemory)
+                .forEach(run -> hosts.putIfAbsent(run.peer(), host));
+          });
+      runs.values().stream()
+          .flatMap(List::stream)
+          .forEach(run -> hosts.putIfAbsent(run.peer(), "host of " + run.peer()));
     }
 
     /** Joins the runs of a map output, which come apart if blocks of other peers come between. */
@@ -214,7 +261,6 @@ record TracePattern(
                     .computeIfAbsent(key.shuffle(), id -> new LinkedHashMap<>())
                     .computeIfAbsent(
                         mapId, id -> new Output(parts.get(0).peer(), key.shuffle(), mapId));
-            hosts.putIfAbsent(output.executor(), "");
             reads.add(new BlockRead(output, block(output, parts)));
           });
       String executor = executors.get(key.process());
@@ -240,6 +286,7 @@ record TracePattern(
       // An output that no reader of the trace has read is not written in the replay.
       if (output != null) {
         output.written = write.number("bytes");
+        output.writtenChunks = (int) write.number("chunks");
         output.thread = write.thread();
       }
     }

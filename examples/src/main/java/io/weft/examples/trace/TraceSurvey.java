@@ -53,10 +53,13 @@ final class TraceSurvey {
   /**
    * Reads all recordings once.
    *
+   * @param unreadable why other files were left out
    * @throws IOException if none has events of Weft
    */
-  static TraceSurvey of(List<RecordingEvents> recordings) throws IOException {
+  static TraceSurvey of(List<RecordingEvents> recordings, List<String> unreadable)
+      throws IOException {
     TraceSurvey survey = new TraceSurvey();
+    survey.warnings.addAll(unreadable);
     for (RecordingEvents recording : recordings) {
       survey.read(recording);
     }

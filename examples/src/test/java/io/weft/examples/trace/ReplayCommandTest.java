@@ -11,6 +11,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
@@ -56,22 +58,24 @@ class ReplayCommandTest {
 
   /** Executors 1 and 2 on one host read from each other and from executor 3 on another one. */
   private Path trace() throws IOException {
-    List<String> events =
-        List.of(
-            process(1, "a"),
-            process(2, "a"),
-            process(3, "b"),
-            write(1, 1, 300_000),
-            write(2, 2, 70_000),
-            write(3, 3, 100_001),
-            read(1, 1, 10, 1, 0, 200_000),
-            read(1, 1, 14, 3, 0, 60_000),
-            read(1, 1, 18, 2, 0, 30_000),
-            // The rest of the block that began at 14.
-            read(1, 1, 22, 3, 0, 1),
-            read(2, 1, 12, 2, 1, 40_000),
-            read(2, 1, 16, 1, 1, 90_000),
-            read(2, 1, 19, 3, 1, 40_000));
+    return trace(
+        process(1, "a"),
+        process(2, "a"),
+        process(3, "b"),
+        write(1, 1, 300_000),
+        write(2, 2, 70_000),
+        write(3, 3, 100_001),
+        read(1, 1, 10, 1, 0, 200_000),
+        read(1, 1, 14, 3, 0, 60_000),
+        read(1, 1, 18, 2, 0, 30_000),
+        // The rest of the block that began at 14.
+        read(1, 1, 22, 3, 0, 1),
+        read(2, 1, 12, 2, 1, 40_000),
+        read(2, 1, 16, 1, 1, 90_000),
+        read(2, 1, 19, 3, 1, 40_000));
+  }
+
+  private Path trace(String... events) throws IOException {
     return Files.writeString(
         folder.resolve("trace.json"),
         "{\"otherData\":{\"weftTrace\":1},\"traceEvents\":[" + String.join(",\n", events) + "]}");
@@ -110,6 +114,60 @@ class ReplayCommandTest {
     assertThat(replayed.own()).isEqualTo(120_000);
     assertThat(replayed.sameHost()).isZero();
     assertThat(replayed.network()).isEqualTo(110_001);
+  }
+
+  /** The recording of executor 2 is lost; executor 1 read its block in place, and 3's not. */
+  @Test
+  void executorsWithoutARecordingAreWhereTheirReadersWere() throws IOException {
+    Path trace =
+        trace(
+            process(1, "a"),
+            read(1, 1, 10, 1, 0, 200_000),
+            read(1, 1, 14, 3, 0, 60_000),
+            read(1, 1, 18, 2, 0, 30_000));
+    assertThat(run(trace.toString())).isZero();
+    Path report = folder.resolve("out").resolve("replay.json");
+    ShuffleTotals replayed =
+        Report.read(report, ReplayReport.class).shuffles().get(0).runs().get(0);
+    assertThat(replayed.own()).isEqualTo(200_000);
+    assertThat(replayed.sameHost()).isEqualTo(30_000);
+    assertThat(replayed.network()).isEqualTo(60_000);
+  }
+
+  /** A segment has 1 MiB here; the rest of the output, which nobody read, has 9 MB. */
+  @Test
+  void bytesThatWereNotReadAreWrittenInChunks() throws IOException {
+    Path trace = trace(process(1, "a"), write(1, 1, 9_000_000), read(1, 1, 10, 1, 0, 200_000));
+    assertThat(run(trace.toString(), "--conf", "spark.weft.memory.segmentSize=1m")).isZero();
+    Path report = folder.resolve("out").resolve("replay.json");
+    ShuffleTotals replayed =
+        Report.read(report, ReplayReport.class).shuffles().get(0).runs().get(0);
+    assertThat(replayed.written()).isEqualTo(9_000_000);
+    assertThat(replayed.own()).isEqualTo(200_000);
+  }
+
+  @Test
+  void impossibleFiguresAreNamed() throws IOException {
+    String good = read(1, 1, 10, 1, 0, 200_000);
+    List<String> bad =
+        List.of(
+            good.replace("\"chunks\":2", "\"chunks\":0"),
+            good.replace("\"bytes\":200000", "\"bytes\":-1"),
+            good.replace("\"bytes\":200000", "\"bytes\":1"),
+            good.replace("\"firstPartition\":0", "\"firstPartition\":-1"));
+    for (String event : bad) {
+      assertThat(event).isNotEqualTo(good);
+      assertThat(run(trace(process(1, "a"), event).toString())).as(event).isEqualTo(1);
+    }
+    assertThat(err.toString().split("impossible figures", -1)).hasSize(bad.size() + 1);
+    assertThat(run(trace(process(2, "a"), good).toString())).isEqualTo(1);
+    assertThat(err.toString()).contains("does not name the executor of process 1");
+    String[] many =
+        Stream.concat(
+                Stream.of(good), IntStream.rangeClosed(1, 65).mapToObj(pid -> process(pid, "a")))
+            .toArray(String[]::new);
+    assertThat(run(trace(many).toString())).isEqualTo(1);
+    assertThat(err.toString()).contains("at most 64; the trace has 65");
   }
 
   @Test

@@ -106,6 +106,20 @@ class TraceCommandTest {
   }
 
   @Test
+  void filesThatAreNoRecordingsAreLeftOut() throws IOException {
+    Path empty = Files.createFile(folder.resolve("killed.jfr"));
+    Path text = Files.writeString(folder.resolve("text"), "no recording");
+    Path out = folder.resolve("trace.json");
+    Merged merged = TraceCommand.merge(List.of(empty, recording("1"), text), out);
+    assertThat(merged.events()).isEqualTo(4);
+    assertThat(merged.executors()).isEqualTo(1);
+    assertThat(merged.warnings())
+        .satisfiesExactly(
+            warning -> assertThat(warning).startsWith(empty + " is empty"),
+            warning -> assertThat(warning).startsWith(text + " is no recording"));
+  }
+
+  @Test
   void aRecordingWithoutEventsOfWeftIsAnError() throws IOException {
     Path file = folder.resolve("other.jfr");
     try (Recording recording = new Recording()) {
