@@ -8,6 +8,8 @@ import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
 import io.weft.examples.ranks.RanksCommand;
+import io.weft.examples.trace.ReplayCommand;
+import io.weft.examples.trace.TraceCommand;
 import io.weft.examples.train.TrainCommand;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -21,12 +23,15 @@ import picocli.CommandLine.Command;
     name = "weft",
     mixinStandardHelpOptions = true,
     description =
-        "Weft for Apache Spark: the demo, the benchmarks, a training, programs on ranks and the doctor.",
+        "Weft for Apache Spark: the demo, the benchmarks, a training, programs on ranks, traces"
+            + " and the doctor.",
     subcommands = {
       DemoCommand.class,
       Weft.BenchCommand.class,
       DoctorCommand.class,
       RanksCommand.class,
+      ReplayCommand.class,
+      TraceCommand.class,
       TrainCommand.class
     })
 public final class Weft {

@@ -40,6 +40,8 @@ class WeftTest {
     assertThat(run("train", "--help")).isZero();
     assertThat(run("doctor", "--help")).isZero();
     assertThat(run("ranks", "--help")).isZero();
+    assertThat(run("trace", "--help")).isZero();
+    assertThat(run("replay", "--help")).isZero();
     assertThat(out.toString())
         .contains(
             "--scale",
@@ -52,7 +54,9 @@ class WeftTest {
             "--tensors",
             "--executors",
             "--epochs",
-            "--cells");
+            "--cells",
+            "recordings of executors",
+            "--conf");
   }
 
   @Test

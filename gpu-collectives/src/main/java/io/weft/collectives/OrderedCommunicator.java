@@ -4,6 +4,7 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
+import io.weft.device.probe.JfrModule;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -171,10 +172,12 @@ public abstract class OrderedCommunicator implements Communicator {
   /** Returns the time of the step's end, where the next one starts. */
   private long runStep(List<Operation> step, long start) {
     Deadline deadline = Deadline.since(start, timeoutNanos);
+    CollectiveEvent traced = startTrace();
     Algorithm algorithm =
         step.size() == 1 ? execute(step.get(0), deadline) : executeGroup(step, deadline);
     long end = System.nanoTime();
     countGroup(step, algorithm, end - start);
+    trace(traced, step, algorithm);
     return end;
   }
 
@@ -302,6 +305,7 @@ public abstract class OrderedCommunicator implements Communicator {
 
   private void runInTurn(long ticket, Operation operation) {
     startTurn(ticket, operation::signature);
+    CollectiveEvent traced = startTrace();
     long start = System.nanoTime();
     try {
       Algorithm algorithm = execute(operation, Deadline.since(start, timeoutNanos));
@@ -311,6 +315,9 @@ public abstract class OrderedCommunicator implements Communicator {
           operation.bytes(),
           System.nanoTime() - start,
           lastWaitNanos());
+      if (traced != null) {
+        trace(traced, List.of(operation), algorithm);
+      }
     } catch (RuntimeException | Error e) {
       countFailure(List.of(operation), System.nanoTime() - start);
       throw broken(e, operation::signature);
@@ -321,15 +328,28 @@ public abstract class OrderedCommunicator implements Communicator {
 
   private void runInTurn(long ticket, List<Operation> group, GroupWork work) {
     startTurn(ticket, () -> describe(group));
+    CollectiveEvent traced = startTrace();
     long start = System.nanoTime();
     try {
       Algorithm algorithm = work.execute(group, Deadline.since(start, timeoutNanos));
       countGroup(group, algorithm, System.nanoTime() - start);
+      trace(traced, group, algorithm);
     } catch (RuntimeException | Error e) {
       countFailure(group, System.nanoTime() - start);
       throw broken(e, () -> describe(group));
     } finally {
       turns.pass();
+    }
+  }
+
+  /** Returns null while no recording wants the event. */
+  private static CollectiveEvent startTrace() {
+    return JfrModule.PRESENT ? CollectiveEvent.start() : null;
+  }
+
+  private void trace(CollectiveEvent traced, List<Operation> done, Algorithm algorithm) {
+    if (traced != null) {
+      traced.finish(this, done, algorithm, lastWaitNanos());
     }
   }
 

@@ -1,6 +1,7 @@
 package io.weft.shuffle;
 
 import com.google.errorprone.annotations.CanIgnoreReturnValue;
+import io.weft.device.probe.JfrModule;
 import io.weft.memory.ArenaOptions;
 import io.weft.memory.ArenaStatistics;
 import io.weft.memory.SharedArena;
@@ -130,6 +131,9 @@ public final class ExecutorExchange implements AutoCloseable {
     idle = new IdleMemory(idleTime, arena, hostPeers, counters, readers::open, System::nanoTime);
     closer.add(new Maintenance(this::maintain));
     address = address(options, folder, server.port());
+    if (JfrModule.PRESENT) {
+      closer.add(TraceIdentity.start(address));
+    }
     LOG.info(
         "Exchange of {} opened in {} with {} bytes of memory in segments of {}{}",
         address,

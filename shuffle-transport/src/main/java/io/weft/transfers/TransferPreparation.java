@@ -7,6 +7,7 @@ import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Device;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
+import io.weft.device.probe.JfrModule;
 import io.weft.tensor.codec.CodecKind;
 import io.weft.transfers.DeviceTransfers.TransferMembership;
 import io.weft.transfers.PreparedTransfer.TransferEndpoints;
@@ -138,6 +139,9 @@ final class TransferPreparation implements AutoCloseable {
 
   private PreparedTransfer keep(PreparedTransfer transfer) {
     transfers.add(transfer);
+    if (JfrModule.PRESENT) {
+      TransferEvent.follow(transfer);
+    }
     return transfer;
   }
 

@@ -21,7 +21,7 @@ public final class MeasureOptions {
       names = "--runs",
       paramLabel = "N",
       description =
-          "Runs that count, on each side. Default: 7 (bench feed: 5), or fewer with --quick")
+          "Runs that count, on each side. Default: 7 (bench feed: 5, replay: 3), or fewer with --quick")
   private Integer runs;
 
   @Option(

@@ -20,6 +20,7 @@ import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.PeerConnection;
 import io.weft.shuffle.net.WireException;
 import io.weft.shuffle.peer.PeerAddress;
+import io.weft.shuffle.peer.ShuffleEvents.Wait;
 import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.peer.TrafficReport.Figure;
 import java.util.ArrayDeque;
@@ -40,6 +41,7 @@ import java.util.concurrent.TimeoutException;
 final class BlockFetcher implements AutoCloseable {
   private final FetchContext context;
   private final FetchListener listener;
+  private final ReadTrace trace;
   private final ReaderTraffic traffic;
   private final boolean retained;
   private final InFlightWindow window;
@@ -74,12 +76,13 @@ final class BlockFetcher implements AutoCloseable {
    *
    * @param retained whether delivered chunks stay readable until {@link #close()}
    */
-  BlockFetcher(FetchContext context, FetchListener listener, boolean retained) {
+  BlockFetcher(FetchContext context, FetchListener listener, ReadTrace trace, boolean retained) {
     this.context = context;
     this.listener = listener;
+    this.trace = trace;
     this.retained = retained;
     this.traffic = new ReaderTraffic(context.counters().traffic());
-    this.window = new InFlightWindow(context, retained, events::add);
+    this.window = new InFlightWindow(context, trace, retained, events::add);
   }
 
   void add(BlockRequest request, PeerAddress peer) {
@@ -294,6 +297,7 @@ final class BlockFetcher implements AutoCloseable {
     long timeout = context.limits().timeout().toNanos();
     // Empty if the last one has just ended. Then its event is about to arrive.
     Optional<DeliveryState> slowest = window.slowest();
+    Wait traced = trace.waits(shuffleId, slowest);
     long since = slowest.map(state -> state.request().lastProgress()).orElse(started);
     long retryIn = postponed.stream().mapToLong(p -> p.left(started)).min().orElse(Long.MAX_VALUE);
     try {
@@ -318,6 +322,9 @@ final class BlockFetcher implements AutoCloseable {
       context.counters().increment(WAITS);
       context.counters().add(WAIT_NANOS, waited);
       traffic.waited(shuffleId, waited);
+      if (traced != null) {
+        traced.commit();
+      }
     }
   }
 

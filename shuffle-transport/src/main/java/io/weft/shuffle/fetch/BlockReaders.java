@@ -165,8 +165,8 @@ public final class BlockReaders {
         new DecryptedChunks(context.arena(), context.key()));
   }
 
-  BlockFetcher remoteBlocks(FetchListener listener, boolean retained) {
-    return new BlockFetcher(context, listener, retained);
+  BlockFetcher remoteBlocks(FetchListener listener, ReadTrace trace, boolean retained) {
+    return new BlockFetcher(context, listener, trace, retained);
   }
 
   /**

@@ -42,6 +42,7 @@ public final class ChunkReader implements AutoCloseable {
   private final AtomicReference<Object> user = new AtomicReference<>();
 
   private final AtomicBoolean released = new AtomicBoolean();
+  private final ReadTrace trace = ReadTrace.open();
   private ReadPlan plan;
   private List<BlockRequest> requests;
   private Runnable attached = () -> {};
@@ -57,7 +58,7 @@ public final class ChunkReader implements AutoCloseable {
   ChunkReader(BlockReaders readers, List<BlockRequest> requests, FetchListener listener) {
     this.readers = readers;
     this.requests = List.copyOf(requests);
-    this.plan = new ReadPlan(readers, listener);
+    this.plan = new ReadPlan(readers, listener, trace);
   }
 
   /**
@@ -111,6 +112,7 @@ public final class ChunkReader implements AutoCloseable {
    */
   public boolean next() throws BlockFetchException {
     requireOpen();
+    trace.seek();
     if (requests != null) {
       begin();
     }
@@ -119,7 +121,13 @@ public final class ChunkReader implements AutoCloseable {
       remote.releasePrevious();
       remote.progress();
     }
-    return plan.local().next(chunk) || (plan.remote() != null && plan.remote().next(chunk));
+    boolean local = plan.local().next(chunk);
+    if (!local && (plan.remote() == null || !plan.remote().next(chunk))) {
+      trace.commit();
+      return false;
+    }
+    trace.found(chunk, local, readers.executorId());
+    return true;
   }
 
   /**
@@ -212,6 +220,7 @@ public final class ChunkReader implements AutoCloseable {
   private void release() {
     if (released.compareAndSet(false, true)) {
       attached.run();
+      trace.commit();
       plan.close();
       plan = null;
       requests = null;
@@ -245,6 +254,7 @@ public final class ChunkReader implements AutoCloseable {
   static final class ReadPlan implements AutoCloseable {
     private final BlockReaders readers;
     private final FetchListener listener;
+    private final ReadTrace trace;
     private final List<ShuffleHold> holds = new ArrayList<>();
     private final Map<Source, Route> routes = new HashMap<>();
     private final LocalBlocks local;
@@ -264,9 +274,10 @@ public final class ChunkReader implements AutoCloseable {
     private record Route(ShuffleHold hold, PeerAddress peer) {}
 
     /** Starts without blocks. */
-    ReadPlan(BlockReaders readers, FetchListener listener) {
+    ReadPlan(BlockReaders readers, FetchListener listener, ReadTrace trace) {
       this.readers = readers;
       this.listener = listener;
+      this.trace = trace;
       this.local = readers.localBlocks(listener, this::fetchInstead);
     }
 
@@ -300,7 +311,7 @@ public final class ChunkReader implements AutoCloseable {
 
     private void addRemote(BlockRequest request, PeerAddress peer) {
       if (remote == null) {
-        remote = readers.remoteBlocks(listener, retained);
+        remote = readers.remoteBlocks(listener, trace, retained);
       }
       remote.add(request, peer);
     }

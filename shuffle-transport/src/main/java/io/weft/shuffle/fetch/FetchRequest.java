@@ -13,6 +13,7 @@ import io.weft.shuffle.net.PeerConnection.PendingCall;
 import io.weft.shuffle.net.PeerConnection.StreamReceiver;
 import io.weft.shuffle.net.WireException;
 import io.weft.shuffle.net.WireException.DamagedMessageException;
+import io.weft.shuffle.peer.ShuffleEvents.Fetch;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.shuffle.store.EncryptionKey;
 import java.io.IOException;
@@ -68,6 +69,10 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   @GuardedBy("this")
   private ChunkReceiver receiver;
 
+  /** The event of this request until it has ended; null if it is not traced. */
+  @GuardedBy("this")
+  private Fetch traced;
+
   /**
    * Takes ownership of the extent.
    *
@@ -98,8 +103,15 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
     this.timeoutNanos = timeout.toNanos();
   }
 
-  /** Sends the request when the connection is established. */
-  void start(CompletableFuture<PeerConnection> connecting) {
+  /**
+   * Sends the request when the connection is established.
+   *
+   * @param trace the event of this request, which has begun; null if it is not traced
+   */
+  void start(CompletableFuture<PeerConnection> connecting, Fetch trace) {
+    synchronized (this) {
+      traced = trace;
+    }
     CompletableFuture<PeerConnection> unused =
         connecting.whenComplete(
             (connected, error) -> {
@@ -226,6 +238,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   /** Frees the memory. Later bytes are dropped. Can be repeated. */
   synchronized void close() {
+    trace("closed by its reader");
     closed = true;
     ended = true;
     if (receiver != null) {
@@ -291,6 +304,9 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
         lastProgress = System.nanoTime();
         answer = opened;
         ended = ended || opened.chunks() == 0;
+        if (ended) {
+          trace("");
+        }
       }
     }
     if (wanted) {
@@ -359,9 +375,14 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
                   + answer.chunks()
                   + " chunks"));
     } else {
-      ended = true;
+      complete();
       signal.accept(this);
     }
+  }
+
+  private synchronized void complete() {
+    ended = true;
+    trace("");
   }
 
   @Override
@@ -388,9 +409,30 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
       if (failure == null && !ended) {
         failure = cause;
         ended = true;
+        trace(String.valueOf(cause.getMessage()));
       }
     }
     signal.accept(this);
+  }
+
+  /** Writes the event of this request, once, with the chunks that have arrived. */
+  @GuardedBy("this")
+  private void trace(String failed) {
+    Fetch event = traced;
+    if (event == null) {
+      return;
+    }
+    traced = null;
+    BlocksOpened opened = answer;
+    if (opened != null) {
+      int arrived = arrivedChunks;
+      event.blocks = opened.blocks(arrived);
+      event.bytes = opened.table().totalBytes(arrived);
+      event.sentBytes = opened.table().totalSentBytes(arrived);
+      event.stream = opened.stream().toString();
+    }
+    event.failure = failed;
+    event.commit();
   }
 
   /** Thrown if a peer refuses a request. The message has its reason. */

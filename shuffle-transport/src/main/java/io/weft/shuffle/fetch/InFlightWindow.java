@@ -33,6 +33,7 @@ import java.util.function.Consumer;
  */
 final class InFlightWindow implements AutoCloseable {
   private final FetchContext access;
+  private final ReadTrace trace;
   private final boolean retained;
   private final Consumer<DeliveryState> events;
   private final Map<DeliveryState, Held> held = new HashMap<>();
@@ -65,8 +66,10 @@ final class InFlightWindow implements AutoCloseable {
    * @param retained whether the memory is kept until {@link #close()}
    * @param events called on any thread when a request has an event
    */
-  InFlightWindow(FetchContext access, boolean retained, Consumer<DeliveryState> events) {
+  InFlightWindow(
+      FetchContext access, ReadTrace trace, boolean retained, Consumer<DeliveryState> events) {
     this.access = access;
+    this.trace = trace;
     this.retained = retained;
     this.events = events;
     this.share = new ReceiveShare(access.budget(), access.counters());
@@ -201,7 +204,7 @@ final class InFlightWindow implements AutoCloseable {
     itself[0] = incoming;
     held.put(incoming, new Held(extent.length(), second));
     access.counters().increment(REQUESTS);
-    request.start(access.client().connect(plan.queue().peer()));
+    request.start(access.client().connect(plan.queue().peer()), trace.fetch(plan));
     return incoming;
   }
 

@@ -132,10 +132,16 @@ public final class BlocksOpened {
 
   /** The number of blocks with chunks in the answer. */
   public int blocks() {
+    return blocks(table.count());
+  }
+
+  /** The number of blocks with chunks among the first ones of the answer. */
+  public int blocks(int chunks) {
     int blocks = 0;
     int chunk = 0;
     for (int chunksOfRange : rangeChunks) {
-      for (int end = chunk + chunksOfRange, first = chunk; chunk < end; chunk++) {
+      int end = Math.min(chunk + chunksOfRange, chunks);
+      for (int first = chunk; chunk < end; chunk++) {
         blocks += chunk == first || partition(chunk) != partition(chunk - 1) ? 1 : 0;
       }
     }
@@ -399,8 +405,13 @@ public final class BlocksOpened {
 
     /** Bytes of all chunks. */
     long totalBytes() {
+      return totalBytes(count);
+    }
+
+    /** The bytes of the first chunks, uncompressed. */
+    public long totalBytes(int chunks) {
       long sum = 0;
-      for (int chunk = 0; chunk < count; chunk++) {
+      for (int chunk = 0; chunk < chunks; chunk++) {
         sum = Math.addExact(sum, length[chunk]);
       }
       return sum;
@@ -408,7 +419,12 @@ public final class BlocksOpened {
 
     /** The bytes of all chunks in the stream, compressed or encrypted where they are. */
     public long totalSentBytes() {
-      return IntStream.of(sent).limit(count).asLongStream().sum();
+      return totalSentBytes(count);
+    }
+
+    /** As {@link #totalSentBytes()}, of the first chunks. */
+    public long totalSentBytes(int chunks) {
+      return IntStream.of(sent).limit(chunks).asLongStream().sum();
     }
 
     void write(ByteBuffer bytes) {

@@ -9,6 +9,7 @@ import static io.weft.shuffle.peer.ExchangeCounter.REQUESTS_SERVED;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.netty.channel.Channel;
+import io.weft.device.probe.JfrModule;
 import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.OpenBlocks.BlockRange;
@@ -16,6 +17,7 @@ import io.weft.shuffle.net.OpenBlocks.BlocksRefused;
 import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.ServedStreams.ServedStream;
 import io.weft.shuffle.peer.ExchangeCounters;
+import io.weft.shuffle.peer.ShuffleEvents.Serve;
 import io.weft.shuffle.store.BlockCatalog;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum;
@@ -69,6 +71,7 @@ final class RequestAnswerer {
 
   /** Returns the message that answers a request on a channel. */
   ByteBuffer answer(Channel channel, OpenBlocks request) {
+    Serve traced = JfrModule.PRESENT ? Serve.start() : null;
     if (!request.incarnation().equals(incarnation)) {
       return refuse(
           -1,
@@ -96,7 +99,7 @@ final class RequestAnswerer {
               + ")");
     }
     try {
-      return open(channel, request);
+      return open(channel, request, traced);
     } catch (IllegalStateException e) {
       return refuse(e);
     }
@@ -107,7 +110,7 @@ final class RequestAnswerer {
     return refuse(-1, 0, "executor " + executorId + ": " + reason.getMessage());
   }
 
-  private ByteBuffer open(Channel channel, OpenBlocks request) {
+  private ByteBuffer open(Channel channel, OpenBlocks request, Serve traced) {
     Map<Integer, OwnedHold> holds = new HashMap<>();
     ServedStream stream = new ServedStream(channel, holds.values(), compressor);
     stream.onClose(() -> budget.release(channel, request.maxBytes()));
@@ -127,7 +130,7 @@ final class RequestAnswerer {
         }
       }
       kept = stream.bytes() > 0;
-      return accept(request, builder, stream);
+      return accept(request, builder, stream, traced);
     } finally {
       if (!kept) {
         stream.close();
@@ -149,7 +152,8 @@ final class RequestAnswerer {
     }
   }
 
-  private ByteBuffer accept(OpenBlocks request, AnswerBuilder builder, ServedStream stream) {
+  private ByteBuffer accept(
+      OpenBlocks request, AnswerBuilder builder, ServedStream stream, Serve traced) {
     StreamId id = StreamId.NONE;
     if (stream.bytes() > 0) {
       budget.release(stream.channel(), request.maxBytes() - stream.bytes());
@@ -163,7 +167,22 @@ final class RequestAnswerer {
     if (request.compression() != Compression.NONE) {
       countCompressed(answer.table());
     }
+    trace(traced, request, answer, stream.channel());
     return answer.encode();
+  }
+
+  private static void trace(
+      Serve traced, OpenBlocks request, BlocksOpened answer, Channel channel) {
+    if (traced != null) {
+      traced.end();
+      traced.shuffleId = request.ranges().get(0).key().shuffleId();
+      traced.peer = String.valueOf(channel.remoteAddress());
+      traced.blocks = answer.blocks();
+      traced.bytes = answer.totalBytes();
+      traced.sentBytes = answer.table().totalSentBytes();
+      traced.stream = answer.stream().toString();
+      traced.commit();
+    }
   }
 
   private void countCompressed(ChunkTable table) {

@@ -86,9 +86,13 @@ public final class BlockCatalog implements AutoCloseable {
 
   /** Opens a map task's output with this number of partitions. The caller closes it. */
   public MapOutputWriter newMapOutput(BlockKey key, int partitions) {
+    return newMapOutput(key, partitions, false);
+  }
+
+  private MapOutputWriter newMapOutput(BlockKey key, int partitions, boolean migrated) {
     requireOpen();
     ShuffleOutputs shuffle = shuffles.computeIfAbsent(key.shuffleId(), ShuffleOutputs::new);
-    return new MapOutputWriter(this, arena, shuffle, key, partitions);
+    return new MapOutputWriter(this, arena, shuffle, key, partitions, migrated);
   }
 
   /**
@@ -101,7 +105,7 @@ public final class BlockCatalog implements AutoCloseable {
       if (removed.get(key.shuffleId())) {
         throw new IOException(key + " is not migrated: its shuffle was removed here");
       }
-      return newMapOutput(key, partitions);
+      return newMapOutput(key, partitions, true);
     }
   }
 

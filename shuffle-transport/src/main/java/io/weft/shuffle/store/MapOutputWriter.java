@@ -1,10 +1,14 @@
 package io.weft.shuffle.store;
 
+import io.weft.device.probe.JfrModule;
 import io.weft.memory.Extent;
 import io.weft.memory.MemoryKind;
 import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
 import io.weft.memory.Waiters;
+import io.weft.shuffle.peer.ShuffleEvents.Publish;
+import io.weft.shuffle.peer.ShuffleEvents.Spill;
+import io.weft.shuffle.peer.ShuffleEvents.Write;
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
 import java.io.IOException;
@@ -37,19 +41,27 @@ public final class MapOutputWriter implements AutoCloseable {
   private final CiphertextReservations reservations;
   private final Set<Extent> uncommitted = Collections.newSetFromMap(new IdentityHashMap<>());
   private final List<Waiters.Registration> registrations = new ArrayList<>();
+  private final Write traced;
   private State state = State.OPEN;
 
+  /**
+   * Starts without chunks.
+   *
+   * @param migrated whether another executor wrote the output, and recorded that
+   */
   MapOutputWriter(
       BlockCatalog catalog,
       SharedArena arena,
       ShuffleOutputs shuffle,
       BlockKey key,
-      int partitions) {
+      int partitions,
+      boolean migrated) {
     this.catalog = catalog;
     this.arena = arena;
     this.shuffle = shuffle;
     this.key = key;
     this.committed = new CommittedChunks(partitions);
+    this.traced = JfrModule.PRESENT && !migrated ? Write.start() : null;
     this.reservations = new CiphertextReservations(arena, catalog.encryptor());
   }
 
@@ -136,6 +148,7 @@ public final class MapOutputWriter implements AutoCloseable {
           key + ": " + usedBytes + " bytes and " + rows + " rows in " + chunk);
     }
     requireOwned(chunk);
+    Spill spill = JfrModule.PRESENT ? Spill.start() : null;
     boolean encrypted = chunk.kind() == MemoryKind.PRIVATE;
     long stored = encrypted ? EncryptedChunkFormat.encryptedBytes(usedBytes) : usedBytes;
     Extent kept =
@@ -144,6 +157,17 @@ public final class MapOutputWriter implements AutoCloseable {
             : arena.trim(chunk, usedBytes);
     uncommitted.remove(chunk);
     committed.add(partition, kept, usedBytes, rows, diskChecksum(kept, stored), encrypted);
+    trace(spill, kept, partition, stored);
+  }
+
+  private void trace(Spill spill, Extent kept, int partition, long stored) {
+    if (spill != null && kept.kind() == MemoryKind.DISK) {
+      spill.shuffleId = key.shuffleId();
+      spill.mapId = key.mapId();
+      spill.partition = partition;
+      spill.bytes = stored;
+      spill.commit();
+    }
   }
 
   /**
@@ -211,8 +235,28 @@ public final class MapOutputWriter implements AutoCloseable {
   public void publish() throws IOException {
     require(State.OPEN, "publish");
     freeUncommitted();
+    Publish publish = JfrModule.PRESENT ? Publish.start() : null;
     catalog.publish(shuffle, committed.sorted(key, catalog.segmentBytes(), arena));
     state = State.PUBLISHED;
+    trace(publish);
+  }
+
+  private void trace(Publish publish) {
+    long bytes = publish == null && traced == null ? 0 : committed.bytes();
+    if (publish != null) {
+      publish.shuffleId = key.shuffleId();
+      publish.mapId = key.mapId();
+      publish.bytes = bytes;
+      publish.commit();
+    }
+    if (traced != null) {
+      traced.shuffleId = key.shuffleId();
+      traced.mapId = key.mapId();
+      traced.partitions = committed.partitions();
+      traced.chunks = committed.count;
+      traced.bytes = bytes;
+      traced.commit();
+    }
   }
 
   /** Frees all chunks if the output was not published. Can be repeated. */
@@ -295,6 +339,10 @@ public final class MapOutputWriter implements AutoCloseable {
 
     long[] partitionBytes() {
       return partitionBytes.clone();
+    }
+
+    long bytes() {
+      return Arrays.stream(partitionBytes).sum();
     }
 
     /** The name of the next chunk of a partition, by its position after sorting. */

@@ -17,16 +17,20 @@ import io.weft.shuffle.net.OpenBlocks.StreamId;
 import io.weft.shuffle.net.PeerConnection;
 import io.weft.shuffle.net.PeerConnection.PendingCall;
 import io.weft.shuffle.net.PeerConnection.StreamReceiver;
+import io.weft.shuffle.peer.ShuffleEvents.Fetch;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -89,6 +93,10 @@ class LentMemoryTest {
   @BeforeEach
   void open() throws Exception {
     arena = SharedArena.open(new ArenaOptions(folder, List.of(), 1 << 20, 1 << 20, 0, 0));
+    start(null);
+  }
+
+  private void start(Fetch traced) throws IOException {
     OpenBlocks message =
         new OpenBlocks(
             "beefbeef",
@@ -110,7 +118,7 @@ class LentMemoryTest {
             changed -> {},
             0,
             Duration.ofMinutes(1));
-    transfer.start(CompletableFuture.completedFuture(connection));
+    transfer.start(CompletableFuture.completedFuture(connection), traced);
   }
 
   @AfterEach
@@ -150,6 +158,39 @@ class LentMemoryTest {
     connection.receiver.bufferReturned();
     transfer.close();
     assertThat(used()).isZero();
+  }
+
+  @Test
+  void theEventOfARequestCountsChunksThatArrived() throws IOException {
+    transfer.close();
+    Path file = folder.resolveSibling(folder.getFileName() + ".jfr");
+    try (Recording recording = new Recording()) {
+      recording.enable("weft.Fetch");
+      recording.start();
+      start(Fetch.start());
+      // Two chunks, and a part of the third one.
+      connection.receiver.onData(STREAM.toString(), ByteBuffer.allocate((256 << 10) + 50_000));
+      transfer.close();
+      start(Fetch.start());
+      transfer.close();
+      recording.stop();
+      recording.dump(file);
+    }
+    assertThat(RecordingFile.readAllEvents(file))
+        .hasSize(2)
+        .satisfiesExactlyInAnyOrder(
+            begun -> {
+              assertThat(begun.getLong("bytes")).isEqualTo(256 << 10);
+              assertThat(begun.getLong("sentBytes")).isEqualTo(256 << 10);
+              assertThat(begun.getInt("blocks")).isEqualTo(1);
+              assertThat(begun.getString("failure")).isNotEmpty();
+            },
+            empty -> {
+              assertThat(empty.getLong("bytes")).isZero();
+              assertThat(empty.getLong("sentBytes")).isZero();
+              assertThat(empty.getInt("blocks")).isZero();
+            });
+    Files.delete(file);
   }
 
   @Test

@@ -19,8 +19,11 @@ import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.WritableByteChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -74,6 +77,21 @@ class MigrationTest {
     assertThat(heir.outputs()).containsExactly(KEY);
     assertThat(old.outputs()).as("the old output stays for its readers").containsExactly(KEY);
     assertThat(read(heir)).isEqualTo(TestBlocks.expected(3, 41, 42, 0, PARTITIONS, SIZES));
+  }
+
+  @Test
+  void onlyItsWriterRecordsItAsWritten() throws Exception {
+    Path file = folder.resolveSibling(folder.getFileName() + ".jfr");
+    try (Recording recording = new Recording()) {
+      recording.enable("weft.Write");
+      recording.start();
+      TestBlocks.write(old, KEY, PARTITIONS, SIZES);
+      move(bytes(old), 8192);
+      recording.stop();
+      recording.dump(file);
+    }
+    assertThat(RecordingFile.readAllEvents(file)).hasSize(1);
+    Files.delete(file);
   }
 
   @ParameterizedTest

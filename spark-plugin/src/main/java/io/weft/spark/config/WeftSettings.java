@@ -432,7 +432,12 @@ public final class WeftSettings {
           UI_ENABLED);
 
   private static final List<Setting<?>> ALL =
-      Stream.of(BEFORE_MEMORY, MemorySettings.all(), AdoptionSettings.all(), AFTER_MEMORY)
+      Stream.of(
+              BEFORE_MEMORY,
+              MemorySettings.all(),
+              AdoptionSettings.all(),
+              AFTER_MEMORY,
+              TraceSettings.all())
           .flatMap(List::stream)
           .toList();
 

@@ -50,6 +50,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -70,6 +71,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   private static final Logger LOG = LoggerFactory.getLogger(WeftExecutorPlugin.class);
   private static final String COLLECTIVES_FOLDER = "collectives";
 
+  private Optional<TraceRecording> trace = Optional.empty();
   private ExecutorExchange exchange;
   private ExecutorCollectives collectives;
   private ExecutorTransfers transfers;
@@ -88,14 +90,26 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     ExecutorOptions options = new ExecutorOptions(SparkEnv.get(), context);
     greet(context, options.host(), fromDriver.get(Activation.VERSION));
     DriverPeers peers = DriverPeers.of(context);
+    trace = TraceRecording.start(context.conf(), context.executorID());
+    boolean begun = false;
     try {
       exchange =
           ExecutorExchange.open(options.build(fromDriver.get(Activation.APPLICATION_KEY)), peers);
+      begin(context, options, peers);
+      begun = true;
     } catch (IOException e) {
       throw new UncheckedIOException(
           "Weft cannot start on executor " + context.executorID() + ": " + e.getMessage(), e);
+    } finally {
+      if (!begun) {
+        endTrace();
+      }
     }
-    begin(context, options, peers);
+  }
+
+  private void endTrace() {
+    trace.ifPresent(TraceRecording::close);
+    trace = Optional.empty();
   }
 
   /** Asks the driver whether this executor may join, before it allocates memory. */
@@ -276,13 +290,17 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     if (exchange == null) {
       return;
     }
-    WeftExecutor.stop();
-    reporter.close();
-    ended.close();
-    gpu.close();
-    transfers.close();
-    collectives.close();
-    exchange.close();
+    try {
+      WeftExecutor.stop();
+      reporter.close();
+      ended.close();
+      gpu.close();
+      transfers.close();
+      collectives.close();
+      exchange.close();
+    } finally {
+      endTrace();
+    }
     BufferPool.freeIdle();
   }
 

@@ -4,7 +4,7 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.ChunkReader;
 import io.weft.shuffle.fetch.FetchInterruptedException;
-import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
+import io.weft.shuffle.fetch.FetchListener;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -31,7 +31,7 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
   private final TaskContext context;
   private final ShuffleReadMetricsReporter metrics;
   private final ExecutorExchange exchange;
-  private final boolean inBatches;
+  private final FetchListener fetches;
 
   RecordsReader(
       ShuffleBlocks blocks,
@@ -39,18 +39,18 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
       TaskContext context,
       ShuffleReadMetricsReporter metrics,
       ExecutorExchange exchange,
-      boolean inBatches) {
+      FetchListener fetches) {
     this.blocks = blocks;
     this.format = format;
     this.context = context;
     this.metrics = metrics;
     this.exchange = exchange;
-    this.inBatches = inBatches;
+    this.fetches = fetches;
   }
 
   @Override
   public Iterator<Product2<K, C>> read() {
-    ChunkReader chunks = exchange.read(blocks.requests(), new FetchMetrics(metrics, inBatches));
+    ChunkReader chunks = exchange.read(blocks.requests(), fetches);
     RecordsIterator<K, C> records = new RecordsIterator<>(chunks, blocks, format, context, metrics);
     context.addTaskCompletionListener(
         (TaskCompletionListener)

@@ -1,6 +1,7 @@
 package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.fetch.FetchListener;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowChecksums;
 import io.weft.spark.compat.RowSerializer;
@@ -14,6 +15,7 @@ import io.weft.spark.runtime.LentFolders;
 import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
 import io.weft.spark.shuffle.RecordsReader.PackedRows;
+import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import java.lang.ref.WeakReference;
@@ -148,7 +150,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     } else {
       routes.add(shuffleId, route(dependency));
     }
-    return new WeftShuffleHandle<>(shuffleId, dependency);
+    return new WeftShuffleHandle<>(shuffleId, dependency, InPlaceMetrics.ofRows(dependency));
   }
 
   /**
@@ -212,29 +214,31 @@ public final class WeftShuffleManager extends SortShuffleManager {
           handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
     }
     resolver.learn(ours.dependency());
-    return reader(ours.dependency(), range, context, metrics);
+    return reader(ours, range, context, metrics);
   }
 
   private <K, C> ShuffleReader<K, C> reader(
-      ShuffleDependency<?, ?, ?> dependency,
+      WeftShuffleHandle<?, ?, ?> handle,
       ReadRange range,
       TaskContext context,
       ShuffleReadMetricsReporter metrics) {
     ShuffleBlocks blocks = ShuffleBlocks.of(range);
+    ShuffleDependency<?, ?, ?> dependency = handle.dependency();
     if (dependency instanceof ExchangeDependency exchanged) {
       return exchanged.newReader(blocks, context, metrics, WeftExecutor.exchange());
     }
     ExecutorExchange exchange = WeftExecutor.exchange();
     Serializer serializer = dependency.serializer();
     boolean inBatches = canUseBatchFetch(range.startPartition(), range.endPartition(), context);
+    FetchListener fetches = handle.listener(new FetchMetrics(metrics, inBatches));
     return switch (RecordRoute.of(dependency, conf)) {
       case ROWS -> {
         PackedRows<K, C> rows = new PackedRows<>(RowSerializer.of(serializer).fields());
-        yield new RecordsReader<>(blocks, rows, context, metrics, exchange, inBatches);
+        yield new RecordsReader<>(blocks, rows, context, metrics, exchange, fetches);
       }
       case KRYO -> {
         KryoRecords<K, C> records = new KryoRecords<>(serializer);
-        yield new RecordsReader<>(blocks, records, context, metrics, exchange, inBatches);
+        yield new RecordsReader<>(blocks, records, context, metrics, exchange, fetches);
       }
       case STREAMS -> new StreamReader<>(dependency, blocks, context, metrics, exchange);
     };
@@ -265,8 +269,17 @@ public final class WeftShuffleManager extends SortShuffleManager {
   static final class WeftShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
     private static final long serialVersionUID = 1L;
 
-    WeftShuffleHandle(int shuffleId, ShuffleDependency<K, V, C> dependency) {
+    /** Null if the shuffle has no exchange in Spark's SQL tab. */
+    private final InPlaceMetrics metrics;
+
+    WeftShuffleHandle(
+        int shuffleId, ShuffleDependency<K, V, C> dependency, Optional<InPlaceMetrics> metrics) {
       super(shuffleId, dependency);
+      this.metrics = metrics.orElse(null);
+    }
+
+    FetchListener listener(FetchListener next) {
+      return metrics == null ? next : metrics.counting(next);
     }
   }
 

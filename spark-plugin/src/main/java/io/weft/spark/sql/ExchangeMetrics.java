@@ -3,6 +3,7 @@ package io.weft.spark.sql;
 import io.weft.shuffle.fetch.FetchListener;
 import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.shuffle.ExchangeDependency;
+import io.weft.spark.shuffle.InPlaceMetrics;
 import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
 import java.io.Serializable;
 import java.util.LinkedHashMap;
@@ -23,9 +24,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *     compares with its broadcast threshold
  * @param batchesWritten batches written
  * @param batchesRead batches passed to the parent node
- * @param ownBytes bytes read in place from the reading executor's own arena
- * @param sameHostBytes bytes read in place from other executors on the host
- * @param inPlaceBytes the sum of both
+ * @param inPlace bytes read in place
  * @param deviceTablesWritten written batches that are tables on GPUs; null if all blocks are on
  *     hosts
  * @param deviceTablesRead read batches that are tables on GPUs; null if all blocks are on hosts
@@ -34,24 +33,15 @@ record ExchangeMetrics(
     SQLMetric dataSize,
     SQLMetric batchesWritten,
     SQLMetric batchesRead,
-    SQLMetric ownBytes,
-    SQLMetric sameHostBytes,
-    SQLMetric inPlaceBytes,
+    InPlaceMetrics inPlace,
     SQLMetric deviceTablesWritten,
     SQLMetric deviceTablesRead)
     implements Serializable {
   private static final String DATA_SIZE = "dataSize";
   static final String BATCHES_WRITTEN = "weftBatchesWritten";
   static final String BATCHES_READ = "weftBatchesRead";
-  static final String OWN_BYTES = "weftOwnBytesRead";
-  static final String SAME_HOST_BYTES = "weftSameHostBytesRead";
-  static final String IN_PLACE_BYTES = "weftInPlaceBytesRead";
-
   static final String DEVICE_TABLES_WRITTEN = "weftDeviceTablesWritten";
   static final String DEVICE_TABLES_READ = "weftDeviceTablesRead";
-
-  /** Initial value, which Spark ignores in the minimum over tasks. */
-  private static final long UNSET = -1;
 
   /**
    * Adds these metrics to Spark's metrics of the node.
@@ -65,18 +55,12 @@ record ExchangeMetrics(
     Map<String, SQLMetric> all = new LinkedHashMap<>(CollectionConverters.asJava(sparks));
     all.put(BATCHES_WRITTEN, SQLMetrics.createMetric(context, ExchangeDependency.BATCHES_WRITTEN));
     all.put(BATCHES_READ, SQLMetrics.createMetric(context, "batches read"));
-    all.put(OWN_BYTES, size(context, "bytes in place, own executor"));
-    all.put(SAME_HOST_BYTES, size(context, "bytes in place, other executors of the host"));
-    all.put(IN_PLACE_BYTES, size(context, "bytes read in place"));
+    all.putAll(InPlaceMetrics.create(context));
     if (onDevices) {
       all.put(DEVICE_TABLES_WRITTEN, SQLMetrics.createMetric(context, "batches written on GPUs"));
       all.put(DEVICE_TABLES_READ, SQLMetrics.createMetric(context, "batches read on GPUs"));
     }
     return ScalaInterop.map(all);
-  }
-
-  private static SQLMetric size(SparkContext context, String name) {
-    return SQLMetrics.createSizeMetric(context, name, UNSET);
   }
 
   /** Returns these metrics from the node's. */
@@ -85,9 +69,7 @@ record ExchangeMetrics(
         metrics.apply(DATA_SIZE),
         metrics.apply(BATCHES_WRITTEN),
         metrics.apply(BATCHES_READ),
-        metrics.apply(OWN_BYTES),
-        metrics.apply(SAME_HOST_BYTES),
-        metrics.apply(IN_PLACE_BYTES),
+        InPlaceMetrics.of(CollectionConverters.asJava(metrics)),
         metrics.getOrElse(DEVICE_TABLES_WRITTEN, () -> null),
         metrics.getOrElse(DEVICE_TABLES_READ, () -> null));
   }
@@ -121,27 +103,23 @@ record ExchangeMetrics(
    */
   static final class BatchReadMetrics implements FetchListener {
     private final ShuffleReadMetricsReporter sparks;
-    private final FetchMetrics fetches;
+    private final FetchListener fetches;
     private final ExchangeMetrics ours;
 
     BatchReadMetrics(ShuffleReadMetricsReporter sparks, ExchangeMetrics ours) {
       this.sparks = sparks;
-      this.fetches = new FetchMetrics(sparks, false);
+      this.fetches = ours.inPlace().counting(new FetchMetrics(sparks, false));
       this.ours = ours;
     }
 
     @Override
     public void local(int blocks, long bytes) {
       fetches.local(blocks, bytes);
-      ours.ownBytes().add(bytes);
-      ours.inPlaceBytes().add(bytes);
     }
 
     @Override
     public void sameHost(int blocks, long bytes) {
       fetches.sameHost(blocks, bytes);
-      ours.sameHostBytes().add(bytes);
-      ours.inPlaceBytes().add(bytes);
     }
 
     @Override

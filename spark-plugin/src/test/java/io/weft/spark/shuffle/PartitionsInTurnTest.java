@@ -8,6 +8,7 @@ import io.weft.memory.Extent;
 import io.weft.memory.Memory;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.FetchListener;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.LocalSpark;
@@ -170,7 +171,7 @@ class PartitionsInTurnTest {
                   task,
                   task.taskMetrics().createTempShuffleReadMetrics(),
                   exchange,
-                  false)
+                  FetchListener.NONE)
               .read();
       UnsafeRow row = rows.next()._2();
       assertThat(rows.hasNext()).isFalse();

@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.shuffle.InPlaceMetrics;
 import java.nio.file.Path;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
@@ -45,8 +46,8 @@ class ExchangeMetricsTest {
     assertThat(value(metrics, "localBytesRead")).isEqualTo(written);
     assertThat(value(metrics, "localBlocksFetched")).isEqualTo(2 * 3);
     assertThat(value(metrics, "remoteBlocksFetched")).isZero();
-    assertThat(value(metrics, ExchangeMetrics.OWN_BYTES)).isEqualTo(written);
-    assertThat(value(metrics, ExchangeMetrics.IN_PLACE_BYTES)).isEqualTo(written);
+    assertThat(value(metrics, InPlaceMetrics.OWN_BYTES)).isEqualTo(written);
+    assertThat(value(metrics, InPlaceMetrics.IN_PLACE_BYTES)).isEqualTo(written);
     assertThat(value(metrics, ExchangeMetrics.BATCHES_WRITTEN)).isGreaterThanOrEqualTo(2 * 3);
     assertThat(value(metrics, ExchangeMetrics.BATCHES_READ)).isBetween(3L, 6L);
     assertThat(metrics)

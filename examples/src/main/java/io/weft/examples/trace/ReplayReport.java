@@ -1,0 +1,134 @@
+package io.weft.examples.trace;
+
+import io.weft.examples.measure.Report;
+import io.weft.examples.measure.Spread;
+import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
+import io.weft.examples.terminal.Units;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.ToLongFunction;
+
+/**
+ * The report of {@code weft replay}.
+ *
+ * @param when the time of the end, in ISO form
+ * @param javaVersion of the replay
+ * @param system the operating system of the replay
+ * @param cores of this machine
+ * @param executors of the trace
+ * @param scale factor of all sizes
+ * @param settings of the replay
+ * @param shuffles in the order of the replay
+ */
+public record ReplayReport(
+    String when,
+    String javaVersion,
+    String system,
+    int cores,
+    int executors,
+    double scale,
+    Map<String, String> settings,
+    List<ReplayedShuffle> shuffles)
+    implements Report {
+  public ReplayReport {
+    shuffles = List.copyOf(shuffles);
+  }
+
+  /**
+   * A shuffle in the trace and in each run of the replay.
+   *
+   * @param trace the figures of the trace
+   * @param runs at least one
+   */
+  public record ReplayedShuffle(ShuffleTotals trace, List<ShuffleTotals> runs) {
+    public ReplayedShuffle {
+      runs = List.copyOf(runs);
+    }
+
+    /** The median over the runs. */
+    double median(ToLongFunction<ShuffleTotals> figure) {
+      return new Spread(runs.stream().map(run -> (double) figure.applyAsLong(run)).toList())
+          .median();
+    }
+  }
+
+  @Override
+  public String fileName() {
+    return "replay";
+  }
+
+  /** Always: differences are the result, not a failure. */
+  @Override
+  public boolean passed() {
+    return true;
+  }
+
+  @Override
+  public Text text() {
+    TextTable table = new TextTable().column("shuffle", Align.LEFT).column("side", Align.LEFT);
+    table.columns(
+        Align.RIGHT, "written", "own", "same host", "network", "seconds", "read s", "wait s");
+    for (int i = 0; i < shuffles.size(); i++) {
+      if (i > 0) {
+        table.separator();
+      }
+      ReplayedShuffle shuffle = shuffles.get(i);
+      row(table, Integer.toString(shuffle.trace().shuffle()), "trace", shuffle, true);
+      row(table, "", "replay", shuffle, false);
+    }
+    return new Text(heading(), List.of(table), notes());
+  }
+
+  private static void row(
+      TextTable table, String id, String side, ReplayedShuffle shuffle, boolean trace) {
+    table.row(
+        id,
+        side,
+        bytes(shuffle, trace, ShuffleTotals::written),
+        bytes(shuffle, trace, ShuffleTotals::own),
+        bytes(shuffle, trace, ShuffleTotals::sameHost),
+        bytes(shuffle, trace, ShuffleTotals::network),
+        seconds(shuffle, trace, ShuffleTotals::wallNanos),
+        seconds(shuffle, trace, ShuffleTotals::readNanos),
+        seconds(shuffle, trace, ShuffleTotals::waitNanos));
+  }
+
+  private static double value(
+      ReplayedShuffle shuffle, boolean trace, ToLongFunction<ShuffleTotals> figure) {
+    return trace ? figure.applyAsLong(shuffle.trace()) : shuffle.median(figure);
+  }
+
+  private static String bytes(
+      ReplayedShuffle shuffle, boolean trace, ToLongFunction<ShuffleTotals> figure) {
+    return Units.bytes(Math.round(value(shuffle, trace, figure)));
+  }
+
+  private static String seconds(
+      ReplayedShuffle shuffle, boolean trace, ToLongFunction<ShuffleTotals> figure) {
+    return Units.seconds(value(shuffle, trace, figure) / 1e9);
+  }
+
+  private String heading() {
+    return String.format(
+        Locale.ROOT,
+        "Replay of %d executors in one process, Java %s, %s, %d cores, %d runs, scale %s, %s",
+        executors,
+        javaVersion,
+        system,
+        cores,
+        shuffles.get(0).runs().size(),
+        scale,
+        when);
+  }
+
+  private List<String> notes() {
+    return List.of(
+        "Settings: " + (settings.isEmpty() ? "defaults" : settings),
+        "seconds: from the first read of a shuffle to the end of its last. The trace has the work"
+            + " of tasks in it, the replay has not.",
+        "read s, wait s: time in which readers got blocks, and waited for the network, summed over"
+            + " readers. Replay: medians.");
+  }
+}
