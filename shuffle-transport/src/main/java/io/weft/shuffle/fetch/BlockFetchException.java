@@ -42,6 +42,7 @@ public final class BlockFetchException extends IOException {
     OWN("in this executor's own memory"),
     SAME_HOST("in place, from shared memory"),
     REMOTE("over the network"),
+    COPY("from its copy"),
     UNKNOWN("by no path, as its executor's address is unknown");
 
     private final String phrase;

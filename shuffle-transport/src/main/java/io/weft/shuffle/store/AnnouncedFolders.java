@@ -50,7 +50,7 @@ public final class AnnouncedFolders {
   /** Removes the folders of dead executors. Forgets folders that no longer exist. */
   public static void sweep() {
     List<Path> left = left();
-    left.forEach(FolderSweep::executor);
+    left.forEach(FolderSweep::atEnd);
     left.forEach(ExecutorFolder::removeParents);
   }
 

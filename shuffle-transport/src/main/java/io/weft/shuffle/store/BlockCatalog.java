@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.IntPredicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,6 +52,7 @@ public final class BlockCatalog implements AutoCloseable {
   private final BitSet removed = new BitSet();
 
   private volatile boolean closed;
+  private volatile Consumer<OwnedOutput> listener = output -> {};
 
   /**
    * Starts empty.
@@ -124,6 +126,13 @@ public final class BlockCatalog implements AutoCloseable {
       shuffle = shuffles.computeIfAbsent(key.shuffleId(), ShuffleOutputs::new);
     }
     return show(shuffle, new OwnedOutput(arena, index, extents));
+  }
+
+  /**
+   * Sets the listener for outputs that appear here, published, migrated or adopted. Must not block.
+   */
+  public void onOutput(Consumer<OwnedOutput> newListener) {
+    listener = newListener;
   }
 
   /** The published outputs, in no order. */
@@ -200,7 +209,8 @@ public final class BlockCatalog implements AutoCloseable {
     return checksums;
   }
 
-  Optional<ChunkEncryptor> encryptor() {
+  /** Encrypts chunks that leave memory; empty if disks are not encrypted. */
+  public Optional<ChunkEncryptor> encryptor() {
     return encryptor;
   }
 
@@ -238,6 +248,9 @@ public final class BlockCatalog implements AutoCloseable {
         deleteIndex(key);
         shuffle.cancel(key);
       }
+    }
+    if (added) {
+      listener.accept(output);
     }
     return added;
   }

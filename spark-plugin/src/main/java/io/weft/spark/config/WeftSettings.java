@@ -455,7 +455,12 @@ public final class WeftSettings {
           UI_ENABLED);
 
   private static final List<Setting<?>> ALL =
-      Stream.of(BEFORE_MEMORY, MemorySettings.all(), AdoptionSettings.all(), AFTER_MEMORY)
+      Stream.of(
+              BEFORE_MEMORY,
+              MemorySettings.all(),
+              AdoptionSettings.all(),
+              SurviveSettings.all(),
+              AFTER_MEMORY)
           .flatMap(List::stream)
           .toList();
 

@@ -11,13 +11,16 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.IntPredicate;
+import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -29,8 +32,8 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Moves the places of map outputs from a dead executor to one that has adopted them, as
- * decommissioning does.
+ * Moves the places of map outputs from a dead executor to one that has adopted them, or to their
+ * copies, as decommissioning does.
  *
  * <p>A place is moved only if the tracker has the output of that map id at the dead executor, or
  * had it there when Spark removed it and no other attempt has taken its place since. Spark may have
@@ -141,9 +144,12 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
+    Move move = new Move(asked.executorId(), location(asked), asked.step());
     Map<Integer, long[]> found = new HashMap<>();
     try {
-      asked.outputs().forEach((shuffle, maps) -> perform(tracker, shuffle, maps, asked, found));
+      asked
+          .outputs()
+          .forEach((shuffle, maps) -> perform(tracker, shuffle, among(maps), move, found));
     } finally {
       if (asked.step() == Step.MOVE) {
         // Executors then ask again where outputs are.
@@ -173,29 +179,78 @@ public final class OutputAdoptions implements AutoCloseable {
         : Optional.empty();
   }
 
+  private static LongPredicate among(long[] maps) {
+    long[] wanted = maps.clone();
+    Arrays.sort(wanted);
+    return map -> Arrays.binarySearch(wanted, map) >= 0;
+  }
+
+  /**
+   * Sends readers of outputs of an executor to a place that has the same bytes. Returns at once.
+   *
+   * @param from the executor, which is gone or leaves
+   * @param outputs the map ids of outputs of any executors that are at the place, by shuffle
+   */
+  void move(String from, BlockManagerId to, Map<Integer, Set<Long>> outputs) {
+    try {
+      worker.execute(() -> moveNow(new Move(from, to, Step.MOVE), outputs));
+    } catch (RejectedExecutionException e) {
+      LOG.debug("The application ends", e);
+    }
+  }
+
+  private void moveNow(Move move, Map<Integer, Set<Long>> outputs) {
+    Optional<String> objection = StatusLock.objection();
+    if (objection.isPresent()) {
+      LOG.warn("Map outputs of executor {} are not moved: {}", move.from(), objection.get());
+      return;
+    }
+    SparkEnv env = SparkEnv.get();
+    if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
+      return;
+    }
+    Map<Integer, long[]> found = new HashMap<>();
+    try {
+      outputs.forEach((shuffle, maps) -> perform(tracker, shuffle, maps::contains, move, found));
+    } catch (RuntimeException e) {
+      LOG.warn("Map outputs of executor {} were not all moved", move.from(), e);
+    } finally {
+      if (!found.isEmpty()) {
+        tracker.incrementEpoch();
+        LOG.info("{} map outputs of executor {} are read from copies", count(found), move.from());
+      }
+    }
+  }
+
+  /**
+   * A change of places in Spark's tracker.
+   *
+   * @param from the executor that has or had the outputs
+   * @param to their new place
+   */
+  private record Move(String from, BlockManagerId to, Step step) {}
+
   private void perform(
       MapOutputTrackerMaster tracker,
       int shuffle,
-      long[] maps,
-      Adopt asked,
+      LongPredicate wanted,
+      Move move,
       Map<Integer, long[]> found) {
     Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
     if (known.isEmpty()) {
       return;
     }
     ShuffleStatus statuses = known.get();
-    long[] wanted = maps.clone();
-    Arrays.sort(wanted);
     LongStream.Builder yes = LongStream.builder();
     StatusLock.locked(
         statuses,
         () -> {
-          Rules rules = new Rules(tracker, asked, shuffle);
+          Rules rules = new Rules(tracker, move, shuffle);
           for (int index = 0; index < statuses.mapStatuses().length; index++) {
             MapStatus status = rules.status(statuses, index);
-            if (status != null && Arrays.binarySearch(wanted, status.mapId()) >= 0) {
-              if (asked.step() == Step.MOVE) {
-                statuses.updateMapOutput(status.mapId(), location(asked));
+            if (status != null && wanted.test(status.mapId())) {
+              if (move.step() == Step.MOVE) {
+                statuses.updateMapOutput(status.mapId(), move.to());
               }
               yes.add(status.mapId());
             }
@@ -210,17 +265,17 @@ public final class OutputAdoptions implements AutoCloseable {
   /** Which statuses of a shuffle a question is about. For one use within the statuses' lock. */
   private final class Rules {
     private final MapOutputTrackerMaster tracker;
-    private final Adopt asked;
+    private final Move move;
     private final boolean moves;
     private final boolean mayRestore;
 
     /** Whether a task made other rows; null if it was not looked up yet. */
     private Boolean otherRows;
 
-    Rules(MapOutputTrackerMaster tracker, Adopt asked, int shuffle) {
+    Rules(MapOutputTrackerMaster tracker, Move move, int shuffle) {
       this.tracker = tracker;
-      this.asked = asked;
-      this.moves = asked.step() != Step.KEEP && !stages.running().test(shuffle);
+      this.move = move;
+      this.moves = move.step() != Step.KEEP && !stages.running().test(shuffle);
       this.mayRestore = moves && stages.restorable().test(shuffle);
     }
 
@@ -231,13 +286,11 @@ public final class OutputAdoptions implements AutoCloseable {
     MapStatus status(ShuffleStatus statuses, int index) {
       MapStatus current = statuses.mapStatuses()[index];
       if (current != null) {
-        boolean there = moves && isAt(current, asked.executorId());
-        return there || isAt(current, asked.adopter()) ? current : null;
+        boolean there = moves && isAt(current, move.from());
+        return there || isAt(current, move.to().executorId()) ? current : null;
       }
       MapStatus removed = mayRestore ? statuses.mapStatusesDeleted()[index] : null;
-      return removed != null && isAt(removed, asked.executorId()) && !anyMadeOtherRows()
-          ? removed
-          : null;
+      return removed != null && isAt(removed, move.from()) && !anyMadeOtherRows() ? removed : null;
     }
 
     /** Within the lock: Spark records a mismatch before it removes outputs that depend on it. */
