@@ -37,7 +37,8 @@ final class OutputCopier implements AutoCloseable {
 
   /** The most likely to be needed comes first. */
   private static final Comparator<Waiting> ORDER =
-      Comparator.comparingInt((Waiting waiting) -> -waiting.key.shuffleId())
+      Comparator.comparing((Waiting waiting) -> waiting.requested == null)
+          .thenComparingInt(waiting -> -waiting.key.shuffleId())
           .thenComparingLong(Waiting::number);
 
   private final BlockCatalog catalog;
@@ -63,10 +64,13 @@ final class OutputCopier implements AutoCloseable {
   /**
    * An output that waits.
    *
-   * @param number in the order of publication
+   * @param bytes that count as waiting
+   * @param number in the order of arrival
    * @param since nanoseconds, as of {@code System.nanoTime}
+   * @param requested completed when the copy ends; null if no caller waits for it
    */
-  private record Waiting(BlockKey key, long bytes, long number, long since) {}
+  private record Waiting(
+      BlockKey key, long bytes, long number, long since, CompletableFuture<Void> requested) {}
 
   /** Starts the thread. */
   OutputCopier(BlockCatalog catalog, CopyOptions options, ExchangeCounters counters) {
@@ -83,7 +87,7 @@ final class OutputCopier implements AutoCloseable {
     long bytes = output.index().storedBytes();
     int dropped = 0;
     synchronized (queue) {
-      queue.add(new Waiting(key, bytes, ++lastNumber, System.nanoTime()));
+      queue.add(new Waiting(key, bytes, ++lastNumber, System.nanoTime(), null));
       queuedBytes += bytes;
       while (queuedBytes > options.maxBytesInFlight() && queue.size() > 1) {
         queuedBytes -= queue.pollLast().bytes();
@@ -106,8 +110,9 @@ final class OutputCopier implements AutoCloseable {
   }
 
   /**
-   * Copies an output before the call returns, unless it was copied before. The driver then sends
-   * readers to the copy.
+   * Copies an output before those that wait, unless it was copied before. Returns when it is
+   * copied; the driver then sends readers to the copy. If another executor has made the file, only
+   * that executor knows whether it is complete, so the driver is told nothing.
    *
    * @throws IOException if it is not copied within the timeout
    */
@@ -115,17 +120,31 @@ final class OutputCopier implements AutoCloseable {
     CompletableFuture<Void> own = new CompletableFuture<>();
     CompletableFuture<Void> other = copies.putIfAbsent(key, own);
     if (other == null) {
-      copy(key, own);
+      request(key, own);
     }
     try {
       (other == null ? own : other).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException | TimeoutException e) {
+      if (e.getCause() instanceof FileAlreadyExistsException) {
+        return;
+      }
       throw new IOException(key + " was not copied: " + e, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException(key + " was not copied: the thread was interrupted");
     }
     options.listener().copied(key, true);
+  }
+
+  private void request(BlockKey key, CompletableFuture<Void> requested) {
+    synchronized (queue) {
+      if (closed) {
+        requested.completeExceptionally(new IOException("the executor ends"));
+      } else {
+        queue.add(new Waiting(key, 0, ++lastNumber, System.nanoTime(), requested));
+        queue.notifyAll();
+      }
+    }
   }
 
   /** Forgets a removed shuffle. */
@@ -138,20 +157,26 @@ final class OutputCopier implements AutoCloseable {
             return ended;
           });
     }
-    copies.keySet().removeIf(key -> key.shuffleId() == shuffle);
+    copies
+        .entrySet()
+        .removeIf(
+            copy -> {
+              boolean ended = copy.getKey().shuffleId() == shuffle;
+              if (ended) {
+                copy.getValue().completeExceptionally(new IOException("its shuffle was removed"));
+              }
+              return ended;
+            });
   }
 
   private void run() {
     try {
       while (true) {
         Waiting next = next();
-        if (System.nanoTime() - next.since > options.maxAge().toNanos()) {
-          skip(1, "they waited longer than the maximum age");
-        } else if (catalog.contains(next.key)) {
-          CompletableFuture<Void> own = new CompletableFuture<>();
-          if (copies.putIfAbsent(next.key, own) == null && copy(next.key, own)) {
-            options.listener().copied(next.key, false);
-          }
+        try {
+          copy(next);
+        } catch (RuntimeException | Error e) {
+          failed(next.key, e);
         }
       }
     } catch (InterruptedException e) {
@@ -159,9 +184,22 @@ final class OutputCopier implements AutoCloseable {
     }
   }
 
+  private void copy(Waiting next) {
+    if (next.requested != null) {
+      copy(next.key, next.requested);
+    } else if (System.nanoTime() - next.since > options.maxAge().toNanos()) {
+      skip(1, "they waited longer than the maximum age");
+    } else if (catalog.contains(next.key)) {
+      CompletableFuture<Void> own = new CompletableFuture<>();
+      if (copies.putIfAbsent(next.key, own) == null && copy(next.key, own)) {
+        options.listener().copied(next.key, false);
+      }
+    }
+  }
+
   private Waiting next() throws InterruptedException {
     synchronized (queue) {
-      while (queue.isEmpty()) {
+      while (queue.isEmpty() && !closed) {
         queue.wait();
       }
       if (closed) {
@@ -173,7 +211,10 @@ final class OutputCopier implements AutoCloseable {
     }
   }
 
-  /** Copies an output. Returns whether the copy is complete and the output is still needed. */
+  /**
+   * Copies an output. An error must not end the thread. Returns whether the copy is complete and
+   * the output is still needed.
+   */
   private boolean copy(BlockKey key, CompletableFuture<Void> done) {
     try {
       long bytes = write(key);
@@ -186,7 +227,7 @@ final class OutputCopier implements AutoCloseable {
       failing = false;
       done.complete(null);
       return true;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       failed(key, e);
       copies.remove(key, done);
       done.completeExceptionally(e);
@@ -217,7 +258,7 @@ final class OutputCopier implements AutoCloseable {
     }
   }
 
-  private void failed(BlockKey key, Exception failure) {
+  private void failed(BlockKey key, Throwable failure) {
     if (failure instanceof FileAlreadyExistsException || !catalog.contains(key)) {
       LOG.debug("{} is not copied", key, failure);
       return;
@@ -236,6 +277,7 @@ final class OutputCopier implements AutoCloseable {
   public void close() {
     synchronized (queue) {
       closed = true;
+      queue.notifyAll();
     }
     thread.interrupt();
     try {
@@ -243,6 +285,7 @@ final class OutputCopier implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    copies.values().forEach(copy -> copy.completeExceptionally(new IOException("closed")));
     options.store().close();
   }
 }

@@ -14,6 +14,7 @@ import static org.awaitility.Awaitility.await;
 import io.weft.shuffle.ExchangeOptions.CopyOptions;
 import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.FetchInterruptedException;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.CopyStore;
 import io.weft.support.TestBlocks;
@@ -21,7 +22,9 @@ import io.weft.support.TestCluster;
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
@@ -147,6 +150,32 @@ class OutputCopierTest {
     TestCluster.assertNothingHeld(owner);
   }
 
+  /** Only Spark's kill of a task interrupts its thread; then there is no fetch failure. */
+  @Test
+  void errorsOfTheStoreAreFetchFailuresUnlessTheTaskIsKilled() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, 1, 1);
+    await().untilAsserted(() -> assertThat(copied).hasSize(1));
+    for (Exception failure :
+        List.of(
+            new SocketTimeoutException("no answer"),
+            new InterruptedIOException("a pool of connections was closed"),
+            new IllegalStateException("the client is closed"))) {
+      store.readFailure = failure;
+      assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+          .isInstanceOf(BlockFetchException.class)
+          .hasMessageContaining(failure.getMessage());
+      assertThat(Thread.currentThread().isInterrupted()).isFalse();
+    }
+    store.readFailure = new InterruptedIOException("killed");
+    store.interrupts = true;
+    assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+        .isInstanceOf(FetchInterruptedException.class);
+    assertThat(Thread.interrupted()).isTrue();
+    owner.removeShuffle(1);
+    TestCluster.assertNothingHeld(owner);
+  }
+
   @Test
   void outputsOfTheLatestShuffleAreCopiedFirst() throws Exception {
     ExecutorExchange owner = cluster.open("owner");
@@ -227,6 +256,18 @@ class OutputCopierTest {
     assertThat(owner.statistics().get(COPIES_FAILED)).isZero();
   }
 
+  /** An output that was migrated or adopted after it was copied. Others must still be copied. */
+  @Test
+  void aCopyOnRequestThatAnotherExecutorMadeIsNoFailure() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    BlockKey key = new BlockKey(1, 0);
+    store.files.put(key, new byte[1]);
+    write(owner, 1, 1);
+    assertThat(owner.copyNow(key)).isTrue();
+    assertThat(leaving).as("it may be incomplete").isEmpty();
+    assertThat(store.files.get(key)).hasSize(1);
+  }
+
   @Test
   void anOutputWithoutRowsNeedsNoFile() throws IOException {
     ExecutorExchange owner = cluster.open("owner");
@@ -272,6 +313,8 @@ class OutputCopierTest {
     final CountDownLatch entered = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(0);
     volatile boolean fails;
+    volatile Exception readFailure;
+    volatile boolean interrupts;
 
     /** Makes the next copies wait. */
     void block() {
@@ -310,6 +353,15 @@ class OutputCopierTest {
         @Override
         public void readFully(long position, byte[] into, int offset, int length)
             throws IOException {
+          if (interrupts) {
+            Thread.currentThread().interrupt();
+          }
+          if (readFailure instanceof IOException e) {
+            throw e;
+          }
+          if (readFailure instanceof RuntimeException e) {
+            throw e;
+          }
           if (position + length > bytes.length) {
             throw new EOFException("after " + bytes.length + " bytes");
           }

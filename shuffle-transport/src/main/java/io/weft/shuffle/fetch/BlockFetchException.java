@@ -3,6 +3,7 @@ package io.weft.shuffle.fetch;
 import io.weft.shuffle.peer.PeerAddress;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedByInterruptException;
 
 /**
@@ -95,9 +96,11 @@ public final class BlockFetchException extends IOException {
       return cause.getMessage() == null ? cause.toString() : cause.getMessage();
     }
 
-    /** Whether an error only means that the thread was interrupted. */
+    /** Whether an error only means that the thread was interrupted. A timeout does not. */
     static boolean isInterrupt(Throwable error) {
-      return error instanceof ClosedByInterruptException || error instanceof InterruptedIOException;
+      return error instanceof ClosedByInterruptException
+          || (error instanceof InterruptedIOException
+              && !(error instanceof SocketTimeoutException));
     }
 
     /** Returns the exception for an interrupted thread. Sets its interrupt status. */

@@ -10,10 +10,14 @@ import io.weft.shuffle.fetch.ChunkReader.CurrentChunk;
 import io.weft.shuffle.fetch.LocalBlocks.LoadedChunks;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.store.Checksum.ChecksumException;
+import io.weft.shuffle.store.ChunkDecryptor;
 import io.weft.shuffle.store.CopiedOutput;
 import io.weft.shuffle.store.CopyStore;
 import io.weft.shuffle.store.MapOutput;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.util.ArrayDeque;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,7 +93,7 @@ final class CopiedBlocks implements AutoCloseable {
       if (request.endPartition() > copy.index().partitions()) {
         throw new IOException("its copy has " + copy.index().partitions() + " partitions");
       }
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       throw failed(e);
     }
     MapOutput index = copy.index();
@@ -106,8 +110,7 @@ final class CopiedBlocks implements AutoCloseable {
   private long load() throws BlockFetchException {
     long start = System.nanoTime();
     try {
-      return loaded.load(
-          copy.index().length(chunk), (into, keys) -> copy.read(partition, chunk, into, keys));
+      return loaded.load(copy.index().length(chunk), (into, keys) -> read(into, keys));
     } catch (IOException e) {
       throw failed(e);
     } finally {
@@ -115,9 +118,24 @@ final class CopiedBlocks implements AutoCloseable {
     }
   }
 
-  /** The error for the task; an exception if its thread was interrupted. */
-  private BlockFetchException failed(IOException cause) {
-    if (FetchFailures.isInterrupt(cause)) {
+  /** File systems of Hadoop also throw unchecked exceptions, for example of their clients. */
+  private void read(ByteBuffer into, ChunkDecryptor keys) throws IOException {
+    try {
+      copy.read(partition, chunk, into, keys);
+    } catch (RuntimeException e) {
+      throw new IOException(e.toString(), e);
+    }
+  }
+
+  /**
+   * The error for the task; an exception if its thread was interrupted. The type of the error does
+   * not tell: clients of stores throw their interrupts as any exception, and some of their other
+   * errors are {@code InterruptedIOException}.
+   */
+  private BlockFetchException failed(Exception cause) {
+    boolean killed =
+        Thread.currentThread().isInterrupted() || cause instanceof ClosedByInterruptException;
+    if (killed && !(cause instanceof SocketTimeoutException)) {
       throw failures.interrupted("the copy of " + request.key());
     }
     if (cause instanceof ChecksumException) {

@@ -56,7 +56,7 @@ public final class AnnouncedFolders {
 
   private static void sweepAtExit() {
     List<Path> left = left();
-    FolderSweep.atExit(left);
+    FolderSweep.atExit(left, true);
     left.forEach(ExecutorFolder::removeParents);
   }
 

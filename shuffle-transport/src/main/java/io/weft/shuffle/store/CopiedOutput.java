@@ -70,10 +70,7 @@ public final class CopiedOutput implements AutoCloseable {
       if (index.isEncrypted(chunk) && !output.index().isEncrypted(chunk)) {
         encryptor
             .orElseThrow()
-            .encrypt(
-                index.name(partition, chunk),
-                bytes,
-                piece -> write(piece, buffer, out));
+            .encrypt(index.name(partition, chunk), bytes, piece -> write(piece, buffer, out));
       } else {
         write(bytes, buffer, out);
       }

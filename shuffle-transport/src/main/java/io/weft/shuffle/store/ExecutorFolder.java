@@ -366,10 +366,13 @@ public final class ExecutorFolder implements AutoCloseable {
     }
   }
 
-  /** Runs as a shutdown hook. This process may still hold leases, which the sweep closes. */
+  /**
+   * Runs as a shutdown hook. This process may still hold leases, which the sweep closes. The
+   * application may go on without this executor.
+   */
   private void closeAtExit() {
     if (remove()) {
-      FolderSweep.atExit(FolderSweep.entries(path.getParent()));
+      FolderSweep.atExit(FolderSweep.entries(path.getParent()), false);
       removeParents(path);
     }
   }

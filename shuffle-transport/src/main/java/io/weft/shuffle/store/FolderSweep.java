@@ -77,15 +77,16 @@ final class FolderSweep {
    * So if several processes end at once, the last one finds no lease of the others.
    *
    * @param executors their folders
+   * @param atEnd whether the application ends, so that no later executor adopts a folder
    */
-  static void atExit(Collection<Path> executors) {
+  static void atExit(Collection<Path> executors, boolean atEnd) {
     List<Path> left = List.copyOf(executors);
     for (int attempt = 1; !left.isEmpty() && attempt <= ATTEMPTS_AT_EXIT; attempt++) {
       if (attempt > 1) {
         // Another process may have held the lock only to check whether the owner is alive.
         LockSupport.parkNanos(EXIT_PAUSE_NANOS);
       }
-      left = left.stream().filter(each -> !sweep(each, true, true, new ArrayList<>())).toList();
+      left = left.stream().filter(each -> !sweep(each, true, atEnd, new ArrayList<>())).toList();
     }
   }
 

@@ -82,6 +82,16 @@ class FolderAdoptionTest {
     assertThat(left).doesNotExist();
   }
 
+  /** A later executor of the application may replace both. */
+  @Test
+  void aFolderIsKeptWhenAnotherExecutorEnds() throws IOException {
+    Files.writeString(left.resolve("adoptable"), "60000");
+    FolderSweep.atExit(List.of(left), false);
+    assertThat(left).exists();
+    FolderSweep.atExit(List.of(left), true);
+    assertThat(left).doesNotExist();
+  }
+
   @Test
   void nothingIsKeptWhenTheDriverEnds() throws IOException {
     Files.writeString(left.resolve("adoptable"), "60000");

@@ -144,7 +144,7 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
-    Move move = new Move(asked.executorId(), location(asked), asked.step());
+    Move move = new Move(asked.executorId(), location(asked), asked.step(), true);
     Map<Integer, long[]> found = new HashMap<>();
     try {
       asked
@@ -193,7 +193,7 @@ public final class OutputAdoptions implements AutoCloseable {
    */
   void move(String from, BlockManagerId to, Map<Integer, Set<Long>> outputs) {
     try {
-      worker.execute(() -> moveNow(new Move(from, to, Step.MOVE), outputs));
+      worker.execute(() -> moveNow(new Move(from, to, Step.MOVE, false), outputs));
     } catch (RejectedExecutionException e) {
       LOG.debug("The application ends", e);
     }
@@ -227,8 +227,9 @@ public final class OutputAdoptions implements AutoCloseable {
    *
    * @param from the executor that has or had the outputs
    * @param to their new place
+   * @param again whether outputs that are at the new place already count as moved
    */
-  private record Move(String from, BlockManagerId to, Step step) {}
+  private record Move(String from, BlockManagerId to, Step step, boolean again) {}
 
   private void perform(
       MapOutputTrackerMaster tracker,
@@ -281,13 +282,14 @@ public final class OutputAdoptions implements AutoCloseable {
 
     /**
      * The status of a map task that is at the dead executor, or was there when Spark removed it, or
-     * was moved from there before; null if there is none.
+     * was moved from there before and counts again; null if there is none.
      */
     MapStatus status(ShuffleStatus statuses, int index) {
       MapStatus current = statuses.mapStatuses()[index];
       if (current != null) {
         boolean there = moves && isAt(current, move.from());
-        return there || isAt(current, move.to().executorId()) ? current : null;
+        boolean before = move.again() && isAt(current, move.to().executorId());
+        return there || before ? current : null;
       }
       MapStatus removed = mayRestore ? statuses.mapStatusesDeleted()[index] : null;
       return removed != null && isAt(removed, move.from()) && !anyMadeOtherRows() ? removed : null;

@@ -176,6 +176,18 @@ class OutputAdoptionsTest {
     assertThat(places()).containsExactly("1", "1", "1", "3");
   }
 
+  /** Each move of copies reports, and asks executors to look up again, only what is new. */
+  @Test
+  void outputsThatWereMovedToCopiesBeforeAreNotMovedAgain() {
+    moveToCopies(10L);
+    await().untilAsserted(() -> assertThat(places()).containsExactly("fallback", "1", "1", "3"));
+    assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
+    long epoch = tracker.getEpoch();
+    adoptions.move("3", SurviveSettings.place(), Map.of(SHUFFLE, Set.of(10L)));
+    assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
+    assertThat(tracker.getEpoch()).isEqualTo(epoch);
+  }
+
   private void moveToCopies(Long... maps) {
     adoptions.move("1", SurviveSettings.place(), Map.of(SHUFFLE, Set.of(maps), 99, Set.of(1L)));
   }

@@ -92,6 +92,63 @@ class CopyFolderTest {
     assertThat(CopyFolder.sweep(nothing.toString(), new Configuration(), Duration.ZERO)).isEmpty();
   }
 
+  /** A driver renews its mark after a part of its own time. */
+  @Test
+  void theTimeOfTheApplicationCountsIfItIsLonger() throws IOException {
+    SparkConf conf =
+        new SparkConf(false)
+            .set("spark.weft.survive.path", root.toUri().toString())
+            .set("spark.weft.survive.sweepAge", "1d");
+    try (CopyFolder folder = CopyFolder.open(conf, "app-1")) {
+      folder.create();
+    }
+    Path mark = applications().get(0).resolve("alive");
+    Files.setLastModifiedTime(mark, FileTime.from(Instant.now().minus(Duration.ofHours(5))));
+    assertThat(CopyFolder.sweep(root.toString(), new Configuration(), Duration.ofHours(1)))
+        .isEmpty();
+    Files.setLastModifiedTime(mark, FileTime.from(Instant.now().minus(Duration.ofHours(25))));
+    assertThat(CopyFolder.sweep(root.toString(), new Configuration(), Duration.ofHours(1)))
+        .hasSize(1);
+  }
+
+  /** In a folder that all users may write to, another one may have made a link of that name. */
+  @Test
+  void linksAndFoldersThatOthersMayWriteToAreNotUsed(@TempDir Path target) throws IOException {
+    try (CopyFolder folder = open("app-1")) {
+      folder.create();
+      folder.deleteAll();
+    }
+    Path ofUser;
+    try (Stream<Path> users = Files.list(root)) {
+      ofUser = users.findFirst().orElseThrow();
+    }
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(ofUser)))
+        .isEqualTo("rwx------");
+    Files.delete(ofUser);
+    Path victim = Files.createDirectories(target.resolve("app-1").resolve("3"));
+    Files.setLastModifiedTime(victim.getParent(), FileTime.fromMillis(0));
+    Files.createSymbolicLink(ofUser, target);
+    assertRefused();
+    assertThat(victim).isEmptyDirectory();
+    Files.delete(ofUser);
+    Files.createDirectories(ofUser.resolve("app-1"));
+    Files.setPosixFilePermissions(ofUser, PosixFilePermissions.fromString("rwxrwxrwx"));
+    Files.setLastModifiedTime(ofUser.resolve("app-1"), FileTime.fromMillis(0));
+    assertRefused();
+    assertThat(ofUser.resolve("app-1")).isEmptyDirectory();
+  }
+
+  private void assertRefused() throws IOException {
+    try (CopyFolder folder = open("app-1")) {
+      assertThatThrownBy(folder::create).isInstanceOf(IOException.class);
+      assertThatThrownBy(() -> folder.create(KEY)).isInstanceOf(IOException.class);
+      assertThatThrownBy(() -> folder.open(KEY)).hasMessageContaining("weft-");
+    }
+    assertThatThrownBy(
+            () -> CopyFolder.sweep(root.toString(), new Configuration(), Duration.ofHours(1)))
+        .isInstanceOf(IOException.class);
+  }
+
   private List<Path> applications() throws IOException {
     Path ofUser;
     try (Stream<Path> users = Files.list(root)) {

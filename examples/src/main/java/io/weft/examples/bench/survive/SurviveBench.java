@@ -14,6 +14,7 @@ import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
@@ -22,6 +23,9 @@ import java.util.concurrent.TimeUnit;
 final class SurviveBench {
   private static final int EXECUTORS = 2;
   private static final double PERCENT = 100;
+
+  /** Attempts to hit a job before it ends. */
+  private static final int ATTEMPTS = 3;
 
   private final Options options;
   private final Progress progress;
@@ -104,7 +108,6 @@ final class SurviveBench {
       boolean equal = true;
       for (int run = 0; run < options.runs(); run++) {
         progress.step(side.label() + ", death after " + percent + " %");
-        prepare(cluster);
         SurviveJob.Result result = disturbed(cluster, job, length * percent / PERCENT);
         lost.add(result.seconds() - length);
         repeated = Math.max(repeated, result.tasks() - undisturbed.tasks());
@@ -122,14 +125,32 @@ final class SurviveBench {
     Quiet.await();
   }
 
-  /** Kills the executor that was started last, so that the same one is hit on all sides. */
+  /**
+   * Kills the executor that was started last, so that the same one is hit on all sides. A job that
+   * ends before the death is repeated.
+   */
   private static SurviveJob.Result disturbed(SideProcess cluster, SurviveJob job, double after)
       throws IOException, InterruptedException {
+    for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      prepare(cluster);
+      Optional<SurviveJob.Result> result = disturbedOnce(cluster, job, after);
+      if (result.isPresent()) {
+        return result.get();
+      }
+    }
+    throw new IOException(
+        "the job ended before the death after " + after + " s, " + ATTEMPTS + " times");
+  }
+
+  /** Returns nothing if the job ended before the death. */
+  private static Optional<SurviveJob.Result> disturbedOnce(
+      SideProcess cluster, SurviveJob job, double after) throws IOException, InterruptedException {
     Executor later = CompletableFuture.delayedExecutor((long) (after * 1e9), TimeUnit.NANOSECONDS);
     ProcessHandle victim = cluster.newestExecutor();
     CompletableFuture<Void> death = CompletableFuture.runAsync(victim::destroyForcibly, later);
     try {
-      return cluster.call(job);
+      SurviveJob.Result result = cluster.call(job);
+      return death.isDone() && !victim.isAlive() ? Optional.of(result) : Optional.empty();
     } finally {
       death.cancel(false);
     }
