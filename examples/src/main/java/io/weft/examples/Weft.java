@@ -4,6 +4,7 @@ import io.weft.examples.bench.collectives.CollectivesBenchCommand;
 import io.weft.examples.bench.driver.DriverBenchCommand;
 import io.weft.examples.bench.feed.FeedBenchCommand;
 import io.weft.examples.bench.shuffle.ShuffleBenchCommand;
+import io.weft.examples.bench.survive.SurviveBenchCommand;
 import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
@@ -73,6 +74,7 @@ public final class Weft {
         CollectivesBenchCommand.class,
         DriverBenchCommand.class,
         FeedBenchCommand.class,
+        SurviveBenchCommand.class,
         TransferBenchCommand.class
       })
   static final class BenchCommand {}

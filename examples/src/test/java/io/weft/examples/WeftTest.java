@@ -37,6 +37,7 @@ class WeftTest {
     assertThat(run("bench", "transfer", "--help")).isZero();
     assertThat(run("bench", "feed", "--help")).isZero();
     assertThat(run("bench", "driver", "--help")).isZero();
+    assertThat(run("bench", "survive", "--help")).isZero();
     assertThat(run("train", "--help")).isZero();
     assertThat(run("doctor", "--help")).isZero();
     assertThat(run("ranks", "--help")).isZero();
@@ -93,7 +94,8 @@ class WeftTest {
     "bench shuffle",
     "bench transfer",
     "bench collectives",
-    "bench driver"
+    "bench driver",
+    "bench survive"
   })
   void anUnwritableReportFolderIsAnErrorBeforeTheMeasurement(String command) {
     List<String> args = new ArrayList<>(List.of(command.split(" ", -1)));

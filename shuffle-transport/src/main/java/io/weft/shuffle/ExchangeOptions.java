@@ -5,6 +5,8 @@ import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.memory.SettingNames;
 import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.peer.TransportMode;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.CopyStore;
 import io.weft.shuffle.store.EncryptionKey;
 import io.weft.shuffle.store.FolderAdoption.Verify;
 import java.nio.file.Path;
@@ -27,6 +29,7 @@ import org.apache.spark.SparkConf;
  * @param network addresses, limits and security
  * @param traffic checksums, compression and flow control
  * @param adoption of what executors leave that die on this host
+ * @param copies of this executor's map outputs that outlive it; empty for none
  * @param names the names of these options in messages
  */
 public record ExchangeOptions(
@@ -37,6 +40,7 @@ public record ExchangeOptions(
     NetworkOptions network,
     TrafficOptions traffic,
     AdoptionOptions adoption,
+    Optional<CopyOptions> copies,
     SettingNames names) {
   public ExchangeOptions {
     Objects.requireNonNull(applicationKey, "applicationKey");
@@ -46,10 +50,11 @@ public record ExchangeOptions(
     Objects.requireNonNull(network, "network");
     Objects.requireNonNull(traffic, "traffic");
     Objects.requireNonNull(adoption, "adoption");
+    Objects.requireNonNull(copies, "copies");
     Objects.requireNonNull(names, "names");
   }
 
-  /** Options under their own names, without adoption. */
+  /** Options under their own names, without adoption and copies. */
   public ExchangeOptions(
       String applicationKey,
       String executorId,
@@ -65,6 +70,7 @@ public record ExchangeOptions(
         network,
         traffic,
         AdoptionOptions.OFF,
+        Optional.empty(),
         SettingNames.OWN);
   }
 
@@ -74,10 +80,41 @@ public record ExchangeOptions(
    *
    * @param verify the chunks on disk whose checksums are verified before
    * @param inBudget whether adopted memory counts in this executor's budgets
+   * @param keep how long what this executor leaves is kept for a later executor on its host, if no
+   *     other one of the application runs there; zero for until the next sweep
    */
-  public record AdoptionOptions(boolean enabled, Verify verify, boolean inBudget) {
+  public record AdoptionOptions(boolean enabled, Verify verify, boolean inBudget, Duration keep) {
     /** No adoption. */
-    public static final AdoptionOptions OFF = new AdoptionOptions(false, Verify.NONE, false);
+    public static final AdoptionOptions OFF =
+        new AdoptionOptions(false, Verify.NONE, false, Duration.ZERO);
+  }
+
+  /**
+   * How this executor copies its map outputs, and finds those of executors that are gone.
+   *
+   * @param store of the copies; the exchange closes it
+   * @param executorId that requests name for blocks that only a copy has
+   * @param maxBytesInFlight limit for the bytes of outputs that wait for their copy, at least 1;
+   *     one output may exceed it
+   * @param maxAge an output that waits longer is not copied
+   * @param listener told of each copy
+   */
+  public record CopyOptions(
+      CopyStore store,
+      String executorId,
+      long maxBytesInFlight,
+      Duration maxAge,
+      CopyListener listener) {}
+
+  /** Learns of complete copies. Thread-safe; must not throw. */
+  @FunctionalInterface
+  public interface CopyListener {
+    /**
+     * Called after an output was copied.
+     *
+     * @param leaving whether this executor ends, so that readers should use the copy at once
+     */
+    void copied(BlockKey key, boolean leaving);
   }
 
   /**

@@ -10,6 +10,7 @@ import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
 import io.weft.shuffle.fetch.BlockReaders;
+import io.weft.shuffle.fetch.BlockReaders.Copies;
 import io.weft.shuffle.fetch.BlockReaders.FetchLimits;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.ChunkReader;
@@ -70,6 +71,7 @@ public final class ExecutorExchange implements AutoCloseable {
   private final boolean inMemory;
   private final AdoptionOptions adoption;
   private final boolean decrypts;
+  private final Optional<OutputCopier> copier;
 
   private ExecutorExchange(ExchangeOptions options, PeerDirectory peers, Closer closer)
       throws IOException {
@@ -87,6 +89,7 @@ public final class ExecutorExchange implements AutoCloseable {
                 options.applicationKey(),
                 options.executorId(),
                 options.adoption().enabled()));
+    folder.keepFor(options.adoption().keep());
     ArenaOptions arenaOptions = options.memory().arena(folder.path(), budget, options.names());
     arena = closer.add(SharedArena.open(arenaOptions));
     folder.onLoss(arena::abandonFiles);
@@ -124,7 +127,14 @@ public final class ExecutorExchange implements AutoCloseable {
             arena,
             limits(options),
             key,
+            options.copies().map(copies -> new Copies(copies.executorId(), copies.store())),
             counters);
+    copier = options.copies().map(copies -> new OutputCopier(catalog, copies, counters));
+    copier.ifPresent(
+        copies -> {
+          closer.add(copies);
+          catalog.onOutput(copies::published);
+        });
     closer.add((AutoCloseable) readers::refuse);
     fetchTimeout = options.network().fetchTimeout();
     Duration idleTime = options.memory().idleTime();
@@ -315,6 +325,21 @@ public final class ExecutorExchange implements AutoCloseable {
     }
   }
 
+  /**
+   * Copies a map output before the call returns, because this executor ends. Copies that were made
+   * before count. The driver then sends readers to the copy.
+   *
+   * @return false if this exchange makes no copies
+   * @throws IOException if it is not copied within the timeout of fetches
+   */
+  public boolean copyNow(BlockKey key) throws IOException {
+    if (copier.isEmpty()) {
+      return false;
+    }
+    copier.get().copyNow(key, fetchTimeout);
+    return true;
+  }
+
   /** Counts a migrated map output that was received into device memory. */
   public void countAdopted(long bytes) {
     counters.increment(ExchangeCounter.OUTPUTS_ADOPTED);
@@ -352,6 +377,7 @@ public final class ExecutorExchange implements AutoCloseable {
   public void removeShuffle(int shuffleId) {
     hostPeers.removeShuffle(shuffleId);
     catalog.removeShuffle(shuffleId);
+    copier.ifPresent(copies -> copies.removed(shuffleId));
     folder.sweep();
   }
 

@@ -7,6 +7,7 @@ import io.weft.memory.ArenaOptions.PrivateMemory;
 import io.weft.memory.SettingNames;
 import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
+import io.weft.shuffle.ExchangeOptions.CopyOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryGrant;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
@@ -57,6 +58,7 @@ public final class TestCluster implements AutoCloseable {
   private Optional<DiskEncryption> encryption = Optional.empty();
   private MemoryGrant grant = MemoryGrant.WHOLE_HOST;
   private AdoptionOptions adoption = AdoptionOptions.OFF;
+  private Optional<CopyOptions> copies = Optional.empty();
   private Duration idleTime = Duration.ofMinutes(1);
   private SparkConf conf = new SparkConf(false);
   private TrafficOptions traffic =
@@ -107,7 +109,7 @@ public final class TestCluster implements AutoCloseable {
 
   /** Lets executors adopt what killed ones leave. */
   public TestCluster adopting(Verify verify, boolean inBudget) {
-    adoption = new AdoptionOptions(true, verify, inBudget);
+    adoption = new AdoptionOptions(true, verify, inBudget, Duration.ZERO);
     return this;
   }
 
@@ -119,6 +121,12 @@ public final class TestCluster implements AutoCloseable {
 
   public TestCluster traffic(TrafficOptions newTraffic) {
     traffic = newTraffic;
+    return this;
+  }
+
+  /** Gives executors a place for copies; empty for none. */
+  public TestCluster copies(Optional<CopyOptions> newCopies) {
+    copies = newCopies;
     return this;
   }
 
@@ -179,6 +187,7 @@ public final class TestCluster implements AutoCloseable {
             security),
         traffic,
         adoption,
+        copies,
         SettingNames.OWN);
   }
 

@@ -5,6 +5,7 @@ import io.weft.spark.config.Activation;
 import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.SpillMemory;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
 import io.weft.spark.driver.ActivityRecorder;
@@ -20,6 +21,7 @@ import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.driver.RunningMapStages;
 import io.weft.spark.driver.SettingsWarnings;
 import io.weft.spark.driver.ShuffleFailureListener;
+import io.weft.spark.driver.SurvivingOutputs;
 import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.rendezvous.CliquePair;
 import io.weft.spark.rendezvous.ExecutorLossListener;
@@ -28,6 +30,7 @@ import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.rendezvous.StageRendezvous.StageListener;
 import io.weft.spark.runtime.MessageCodec;
+import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftSessionExtensions;
 import java.io.Serializable;
@@ -62,12 +65,18 @@ final class WeftDriver implements DriverPlugin {
   private DriverState state;
   private OutputAdoptions adoptions;
   private DriverAnswers answers;
+  private SparkContext spark;
+  private String applicationKey;
+
+  /** Null if map outputs are not copied. */
+  private volatile SurvivingOutputs copies;
 
   /** Null if the UI is off. */
   private ActivityRecorder recorder;
 
   @Override
   public Map<String, String> init(SparkContext context, PluginContext plugin) {
+    spark = context;
     SparkConf conf = context.conf();
     SettingsCheck.check(conf);
     Activation activation =
@@ -83,6 +92,7 @@ final class WeftDriver implements DriverPlugin {
             stages,
             new TransferRendezvous(cliques, losses),
             adoptions,
+            this::copied,
             WeftSettings.DRIVER_COLLECT.get(conf) ? garbage::collect : executor -> {});
     if (activation.runs()) {
       SpillMemory.check(conf);
@@ -94,7 +104,7 @@ final class WeftDriver implements DriverPlugin {
       if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
         context.addSparkListener(new EndedOutputsListener());
       }
-      if (AdoptionSettings.isOn(conf)) {
+      if (AdoptionSettings.isOn(conf) || SurviveSettings.isOn(conf)) {
         context.addSparkListener(mapStages);
       }
       context.addSparkListener(new StageListener(stages));
@@ -106,6 +116,13 @@ final class WeftDriver implements DriverPlugin {
       recorder = ActivityRecorder.start(context, state);
     }
     return activation.runs() ? forExecutors(activation) : Map.of();
+  }
+
+  private void copied(Copied copy) {
+    SurvivingOutputs known = copies;
+    if (known != null) {
+      known.copied(copy);
+    }
   }
 
   private static void setUp(SparkConf conf, Activation activation) {
@@ -127,19 +144,30 @@ final class WeftDriver implements DriverPlugin {
     LOG.info("Weft {} carries this application's SQL shuffles", WeftVersion.current());
   }
 
-  private static Map<String, String> forExecutors(Activation activation) {
+  private Map<String, String> forExecutors(Activation activation) {
     byte[] key = new byte[KEY_BYTES];
     new SecureRandom().nextBytes(key);
+    applicationKey = HexFormat.of().formatHex(key);
     return Map.of(
-        Activation.RUNS, "true",
-        Activation.ACTIVE, Boolean.toString(activation.isActive()),
-        Activation.APPLICATION_KEY, HexFormat.of().formatHex(key),
-        Activation.VERSION, WeftVersion.current());
+        Activation.RUNS,
+        "true",
+        Activation.ACTIVE,
+        Boolean.toString(activation.isActive()),
+        Activation.APPLICATION_KEY,
+        applicationKey,
+        Activation.VERSION,
+        WeftVersion.current());
   }
 
   @Override
   public void registerMetrics(String applicationId, PluginContext plugin) {
     state.registerMetrics(plugin.metricRegistry());
+    SparkConf conf = spark.conf();
+    if (state.activation().isActive() && SurviveSettings.isOn(conf)) {
+      String application = applicationId + "-" + applicationKey;
+      copies = new SurvivingOutputs(state, adoptions, conf, application);
+      spark.addSparkListener(copies);
+    }
   }
 
   @Override
@@ -157,6 +185,9 @@ final class WeftDriver implements DriverPlugin {
     } finally {
       garbage.close();
       adoptions.close();
+      if (copies != null) {
+        copies.close();
+      }
       AnnouncedFolders.sweep();
     }
   }

@@ -13,14 +13,17 @@ import io.weft.shuffle.store.Leftover;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.runtime.CopyFolder;
 import io.weft.transfers.gpu.GpuSearch;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkConf;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -75,6 +78,25 @@ public final class DoctorCommand implements Callable<Integer> {
       })
   private boolean sweep;
 
+  @Option(
+      names = "--survive-path",
+      paramLabel = "PATH",
+      description = {
+        "With --sweep: also delete copies of map outputs of dead applications of this user here,"
+            + " like spark.weft.survive.path"
+      })
+  private String survivePath;
+
+  @Option(
+      names = "--survive-age",
+      defaultValue = "60",
+      paramLabel = "MINUTES",
+      description = {
+        "An application is dead if its driver did not renew its mark for this time, like"
+            + " spark.weft.survive.sweepAge. Default: ${DEFAULT-VALUE}"
+      })
+  private long surviveMinutes;
+
   @Override
   public Integer call() throws IOException {
     if (sweep) {
@@ -115,6 +137,10 @@ public final class DoctorCommand implements Callable<Integer> {
       }
     }
     out.print("%s removed from %s\n".formatted(Units.bytes(bytes), roots));
+    if (survivePath != null) {
+      CopyFolder.sweep(survivePath, new Configuration(), Duration.ofMinutes(surviveMinutes))
+          .forEach(copies -> out.print("removed " + copies + "\n"));
+    }
     out.flush();
     return 0;
   }

@@ -14,6 +14,9 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -90,6 +93,28 @@ class DoctorCommandTest {
       assertThat(run("--sweep", "--folder", folder.toString())).startsWith("0 B removed from [");
     }
     assertThat(folder).isEmptyDirectory();
+  }
+
+  @Test
+  void copiesOfDeadApplicationsAreSwept() throws IOException {
+    Path copies = folder.resolve("copies");
+    Path dead = application(copies, "dead", Duration.ofHours(3));
+    Path living = application(copies, "living", Duration.ofMinutes(30));
+    String[] sweep = {
+      "--sweep", "--folder", folder.toString(), "--survive-path", copies.toString()
+    };
+    assertThat(run(sweep)).contains("removed ").contains(dead.toString());
+    assertThat(dead).doesNotExist();
+    assertThat(living).exists();
+  }
+
+  /** Makes the folder of an application's copies with a mark of this age. */
+  private static Path application(Path copies, String name, Duration age) throws IOException {
+    String user = System.getProperty("user.name");
+    Path application = Files.createDirectories(copies.resolve("weft-" + user).resolve(name));
+    Path mark = Files.createFile(application.resolve("alive"));
+    Files.setLastModifiedTime(mark, FileTime.from(Instant.now().minus(age)));
+    return application;
   }
 
   /** Makes the folder of an executor that was killed, with a segment. */

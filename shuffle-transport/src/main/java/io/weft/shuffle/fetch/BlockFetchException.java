@@ -3,6 +3,7 @@ package io.weft.shuffle.fetch;
 import io.weft.shuffle.peer.PeerAddress;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedByInterruptException;
 
 /**
@@ -42,6 +43,7 @@ public final class BlockFetchException extends IOException {
     OWN("in this executor's own memory"),
     SAME_HOST("in place, from shared memory"),
     REMOTE("over the network"),
+    COPY("from its copy"),
     UNKNOWN("by no path, as its executor's address is unknown");
 
     private final String phrase;
@@ -94,9 +96,11 @@ public final class BlockFetchException extends IOException {
       return cause.getMessage() == null ? cause.toString() : cause.getMessage();
     }
 
-    /** Whether an error only means that the thread was interrupted. */
+    /** Whether an error only means that the thread was interrupted. A timeout does not. */
     static boolean isInterrupt(Throwable error) {
-      return error instanceof ClosedByInterruptException || error instanceof InterruptedIOException;
+      return error instanceof ClosedByInterruptException
+          || (error instanceof InterruptedIOException
+              && !(error instanceof SocketTimeoutException));
     }
 
     /** Returns the exception for an interrupted thread. Sets its interrupt status. */

@@ -4,7 +4,7 @@ import io.weft.memory.SettingNames;
 import io.weft.memory.SharedArena;
 import io.weft.shuffle.fetch.BlockFetchException.FetchFailures;
 import io.weft.shuffle.fetch.InFlightWindow.ReceiveBudget;
-import io.weft.shuffle.fetch.LocalBlocks.DecryptedChunks;
+import io.weft.shuffle.fetch.LocalBlocks.LoadedChunks;
 import io.weft.shuffle.fetch.LocalBlocks.NotInPlace;
 import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.net.PeerConnection.PeerConnections;
@@ -15,6 +15,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.PeerAddress.KnownPeers;
 import io.weft.shuffle.peer.TransportMode;
 import io.weft.shuffle.store.BlockCatalog;
+import io.weft.shuffle.store.CopyStore;
 import io.weft.shuffle.store.EncryptionKey;
 import io.weft.shuffle.store.ExecutorFolder;
 import io.weft.shuffle.store.HostPeers;
@@ -39,6 +40,7 @@ public final class BlockReaders {
   private final BlockCatalog catalog;
   private final HostPeers hostPeers;
   private final FetchContext context;
+  private final Optional<Copies> copies;
   private final PathLog paths;
   private final Set<ChunkReader> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
@@ -55,6 +57,7 @@ public final class BlockReaders {
    * @param arena memory for received blocks
    * @param limits of each reader and of all readers together
    * @param key of encrypted chunks; empty if encryption is off
+   * @param copies of map outputs whose executor is gone; empty if there are none
    * @param counters of the exchange
    */
   public BlockReaders(
@@ -67,8 +70,10 @@ public final class BlockReaders {
       SharedArena arena,
       FetchLimits limits,
       Optional<EncryptionKey> key,
+      Optional<Copies> copies,
       ExchangeCounters counters) {
     this.executorId = executorId;
+    this.copies = copies;
     this.mode = mode;
     this.catalog = catalog;
     this.hostPeers = hostPeers;
@@ -127,6 +132,27 @@ public final class BlockReaders {
     return executorId;
   }
 
+  /**
+   * Copies of map outputs.
+   *
+   * @param executorId that requests name for blocks that only a copy has
+   */
+  public record Copies(String executorId, CopyStore store) {}
+
+  /** Whether the blocks of an executor are in copies. */
+  boolean areCopies(String executor) {
+    return copies.isPresent() && copies.get().executorId().equals(executor);
+  }
+
+  CopiedBlocks copiedBlocks(FetchListener listener, boolean retained) {
+    LoadedChunks loaded = new LoadedChunks(context.arena(), context.key());
+    if (retained) {
+      loaded.retainAll();
+    }
+    return new CopiedBlocks(
+        copies.orElseThrow().store(), context.failures(), listener, context.counters(), loaded);
+  }
+
   KnownPeers peers() {
     return context.peers();
   }
@@ -162,7 +188,7 @@ public final class BlockReaders {
         listener,
         context.counters(),
         mayFetchInstead() ? remote : null,
-        new DecryptedChunks(context.arena(), context.key()));
+        new LoadedChunks(context.arena(), context.key()));
   }
 
   BlockFetcher remoteBlocks(FetchListener listener, ReadTrace trace, boolean retained) {

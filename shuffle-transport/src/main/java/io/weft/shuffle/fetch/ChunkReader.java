@@ -20,8 +20,9 @@ import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Iterates over the chunks of requested blocks. Blocks that are read in place come first, while
- * requests for the others are under way. The others follow as they arrive. Within a block, chunks
- * come in the order in which the map task committed them.
+ * requests for the others are under way. Blocks of which only copies are left follow, then the
+ * others as they arrive. Within a block, chunks come in the order in which the map task committed
+ * them.
  *
  * <p>A chunk's bytes stay readable until the second {@link #next()} after it, or until {@link
  * #close()}. After {@link #retainAll()}, all bytes stay readable until {@link #close()}.
@@ -121,12 +122,21 @@ public final class ChunkReader implements AutoCloseable {
       remote.releasePrevious();
       remote.progress();
     }
-    boolean local = plan.local().next(chunk);
-    if (!local && (plan.remote() == null || !plan.remote().next(chunk))) {
+    boolean found = plan.local().next(chunk);
+    String path = found ? ReadTrace.IN_PLACE : ReadTrace.COPY;
+    CopiedBlocks copied = plan.copied();
+    if (!found && copied != null) {
+      found = copied.next(chunk);
+    }
+    if (!found && plan.remote() != null) {
+      path = ReadTrace.NETWORK;
+      found = plan.remote().next(chunk);
+    }
+    if (!found) {
       trace.commit();
       return false;
     }
-    trace.found(chunk, local, readers.executorId());
+    trace.found(chunk, path, readers.executorId());
     return true;
   }
 
@@ -258,6 +268,7 @@ public final class ChunkReader implements AutoCloseable {
     private final List<ShuffleHold> holds = new ArrayList<>();
     private final Map<Source, Route> routes = new HashMap<>();
     private final LocalBlocks local;
+    private CopiedBlocks copied;
     private BlockFetcher remote;
     private boolean retained;
 
@@ -292,6 +303,10 @@ public final class ChunkReader implements AutoCloseable {
       Source source = null;
       Route route = null;
       for (BlockRequest request : requests) {
+        if (readers.areCopies(request.executorId())) {
+          addCopied(request);
+          continue;
+        }
         // Requests are mostly sorted by executor.
         if (source == null || !source.holds(request)) {
           source = new Source(request.executorId(), request.key().shuffleId());
@@ -307,6 +322,13 @@ public final class ChunkReader implements AutoCloseable {
           addRemote(request, route.peer());
         }
       }
+    }
+
+    private void addCopied(BlockRequest request) {
+      if (copied == null) {
+        copied = readers.copiedBlocks(listener, retained);
+      }
+      copied.add(request);
     }
 
     private void addRemote(BlockRequest request, PeerAddress peer) {
@@ -328,7 +350,7 @@ public final class ChunkReader implements AutoCloseable {
     private Map<String, PeerAddress> findPeers(List<BlockRequest> requests) {
       Set<String> others = new HashSet<>();
       requests.forEach(request -> others.add(request.executorId()));
-      others.remove(readers.executorId());
+      others.removeIf(id -> id.equals(readers.executorId()) || readers.areCopies(id));
       try {
         return readers.peers().find(others);
       } catch (IOException e) {
@@ -382,7 +404,15 @@ public final class ChunkReader implements AutoCloseable {
         remote.close();
       }
       local.close();
+      if (copied != null) {
+        copied.close();
+      }
       holds.forEach(ShuffleHold::close);
+    }
+
+    /** The reader of copies, or null if no block is read from a copy. */
+    CopiedBlocks copied() {
+      return copied;
     }
 
     /** The fetcher, or null if no block comes over the network so far. */

@@ -40,7 +40,7 @@ final class LocalBlocks implements AutoCloseable {
   private final FetchListener listener;
   private final ExchangeCounters counters;
   private final NotInPlace notInPlace;
-  private final DecryptedChunks decrypted;
+  private final LoadedChunks decrypted;
   private final ReaderTraffic traffic;
   private final ArrayDeque<Item> items = new ArrayDeque<>();
 
@@ -82,7 +82,7 @@ final class LocalBlocks implements AutoCloseable {
       FetchListener listener,
       ExchangeCounters counters,
       NotInPlace notInPlace,
-      DecryptedChunks decrypted) {
+      LoadedChunks decrypted) {
     this.failures = failures;
     this.listener = listener;
     this.counters = counters;
@@ -243,10 +243,10 @@ final class LocalBlocks implements AutoCloseable {
   }
 
   /**
-   * Decrypts chunks into memory and owns that memory. Keeps the last two chunks, or all of them.
-   * For the reader's thread.
+   * Decrypts or copies chunks into memory and owns that memory. Keeps the last two chunks, or all
+   * of them. For the reader's thread.
    */
-  static final class DecryptedChunks implements AutoCloseable {
+  static final class LoadedChunks implements AutoCloseable {
     private final SharedArena arena;
     private final ChunkDecryptor decryptor;
 
@@ -258,7 +258,7 @@ final class LocalBlocks implements AutoCloseable {
     private boolean retained;
 
     /** Creates an empty set of chunks. */
-    DecryptedChunks(SharedArena arena, Optional<EncryptionKey> key) {
+    LoadedChunks(SharedArena arena, Optional<EncryptionKey> key) {
       this.arena = arena;
       this.decryptor = new ChunkDecryptor(key);
     }
@@ -289,10 +289,26 @@ final class LocalBlocks implements AutoCloseable {
      * @throws UncheckedIOException if this executor has no memory for it
      */
     long decrypt(ChunkName name, ByteBuffer encrypted, long bytes) throws IOException {
+      return load(bytes, (chunk, keys) -> keys.decrypt(name, encrypted, chunk));
+    }
+
+    /** Fills the memory of a chunk. */
+    interface ChunkSource {
+      void fill(ByteBuffer chunk, ChunkDecryptor decryptor) throws IOException;
+    }
+
+    /**
+     * Loads a chunk.
+     *
+     * @param bytes of the chunk
+     * @param source fills exactly these bytes; throws what {@link #decrypt} throws
+     * @return its address, a multiple of 64
+     */
+    long load(long bytes, ChunkSource source) throws IOException {
       Extent extent = allocate(bytes);
       boolean done = false;
       try {
-        decryptor.decrypt(name, encrypted, arena.view(extent).slice(0, (int) bytes));
+        source.fill(arena.view(extent).slice(0, (int) bytes), decryptor);
         done = true;
       } finally {
         if (!done) {
@@ -312,7 +328,7 @@ final class LocalBlocks implements AutoCloseable {
       try {
         return arena.allocate(bytes, retained ? Use.RETAINED : Use.TRANSIENT);
       } catch (ArenaFullException e) {
-        throw new UncheckedIOException("no memory to decrypt a chunk: " + e.getMessage(), e);
+        throw new UncheckedIOException("no memory to load a chunk: " + e.getMessage(), e);
       }
     }
 

@@ -15,6 +15,12 @@ import java.util.concurrent.atomic.AtomicLong;
  * the reader's thread.
  */
 final class ReadTrace {
+  /** Read through a mapping: of this executor ("own"), or of another one of its host ("shm"). */
+  static final String IN_PLACE = "in place";
+
+  static final String COPY = "copy";
+  static final String NETWORK = "tcp";
+
   private static final AtomicLong READERS = new AtomicLong();
   private static final ReadTrace OFF = new ReadTrace(0);
 
@@ -44,10 +50,10 @@ final class ReadTrace {
   /**
    * Called with the chunk that was found. One event covers consecutive chunks of a request.
    *
-   * @param local whether it is read in place
+   * @param path how it is read: {@link #IN_PLACE}, {@link #COPY} or {@link #NETWORK}
    * @param self id of this executor
    */
-  void found(CurrentChunk chunk, boolean local, String self) {
+  void found(CurrentChunk chunk, String path, String self) {
     if (this == OFF) {
       return;
     }
@@ -61,7 +67,8 @@ final class ReadTrace {
       reading.mapId = request.key().mapId();
       reading.firstPartition = chunk.partition;
       reading.peer = request.executorId();
-      reading.path = local ? (self.equals(reading.peer) ? "own" : "shm") : "tcp";
+      String inPlace = self.equals(reading.peer) ? "own" : "shm";
+      reading.path = path.equals(IN_PLACE) ? inPlace : path;
     }
     reading.lastPartition = chunk.partition;
     reading.chunks++;

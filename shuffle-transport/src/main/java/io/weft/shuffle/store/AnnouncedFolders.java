@@ -50,13 +50,13 @@ public final class AnnouncedFolders {
   /** Removes the folders of dead executors. Forgets folders that no longer exist. */
   public static void sweep() {
     List<Path> left = left();
-    left.forEach(FolderSweep::executor);
+    left.forEach(FolderSweep::atEnd);
     left.forEach(ExecutorFolder::removeParents);
   }
 
   private static void sweepAtExit() {
     List<Path> left = left();
-    FolderSweep.atExit(left);
+    FolderSweep.atExit(left, true);
     left.forEach(ExecutorFolder::removeParents);
   }
 

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.IntPredicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,6 +52,7 @@ public final class BlockCatalog implements AutoCloseable {
   private final BitSet removed = new BitSet();
 
   private volatile boolean closed;
+  private volatile Consumer<OwnedOutput> listener = output -> {};
 
   /**
    * Starts empty.
@@ -130,6 +132,13 @@ public final class BlockCatalog implements AutoCloseable {
     return show(shuffle, new OwnedOutput(arena, index, extents));
   }
 
+  /**
+   * Sets the listener for outputs that appear here, published, migrated or adopted. Must not block.
+   */
+  public void onOutput(Consumer<OwnedOutput> newListener) {
+    listener = newListener;
+  }
+
   /** The published outputs, in no order. */
   public List<BlockKey> outputs() {
     return shuffles.values().stream().flatMap(ShuffleOutputs::keys).toList();
@@ -204,7 +213,8 @@ public final class BlockCatalog implements AutoCloseable {
     return checksums;
   }
 
-  Optional<ChunkEncryptor> encryptor() {
+  /** Encrypts chunks that leave memory; empty if disks are not encrypted. */
+  public Optional<ChunkEncryptor> encryptor() {
     return encryptor;
   }
 
@@ -242,6 +252,9 @@ public final class BlockCatalog implements AutoCloseable {
         deleteIndex(key);
         shuffle.cancel(key);
       }
+    }
+    if (added) {
+      listener.accept(output);
     }
     return added;
   }

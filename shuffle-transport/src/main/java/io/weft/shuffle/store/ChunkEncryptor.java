@@ -1,6 +1,8 @@
 package io.weft.shuffle.store;
 
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.security.GeneralSecurityException;
@@ -37,10 +39,43 @@ public final class ChunkEncryptor {
    *     position, which moves after the last byte; must not overlap the chunk
    */
   public void encrypt(ChunkName name, ByteBuffer chunk, ByteBuffer encrypted) {
+    try {
+      encrypt(name, chunk, encrypted, filled -> {});
+    } catch (IOException e) {
+      throw new UncheckedIOException(e); // Not thrown, as nothing is written.
+    }
+  }
+
+  /**
+   * Encrypts a chunk piece by piece, for chunks that are written to a stream.
+   *
+   * @param chunk from its position to its limit; neither changes
+   * @param sink receives the encrypted bytes in order, in a buffer that is reused
+   * @throws IOException if the sink throws it
+   */
+  void encrypt(ChunkName name, ByteBuffer chunk, PieceSink sink) throws IOException {
+    ByteBuffer piece = ByteBuffer.allocate(EncryptedChunkFormat.ENCRYPTED_PIECE_BYTES);
+    encrypt(
+        name,
+        chunk,
+        piece,
+        filled -> {
+          sink.write(filled.flip());
+          filled.clear();
+        });
+  }
+
+  /** Receives encrypted bytes. */
+  interface PieceSink {
+    void write(ByteBuffer piece) throws IOException;
+  }
+
+  private void encrypt(ChunkName name, ByteBuffer chunk, ByteBuffer encrypted, PieceSink filled)
+      throws IOException {
     Cipher cipher = idle.poll();
     try {
       cipher = cipher == null ? Cipher.getInstance(EncryptedChunkFormat.CIPHER) : cipher;
-      encrypt(cipher, name.toBytes(), chunk.duplicate(), encrypted);
+      encrypt(cipher, name.toBytes(), chunk.duplicate(), encrypted, filled);
       idle.add(cipher);
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(
@@ -48,11 +83,13 @@ public final class ChunkEncryptor {
     }
   }
 
-  private void encrypt(Cipher cipher, byte[] name, ByteBuffer chunk, ByteBuffer encrypted)
-      throws GeneralSecurityException {
+  private void encrypt(
+      Cipher cipher, byte[] name, ByteBuffer chunk, ByteBuffer encrypted, PieceSink filled)
+      throws GeneralSecurityException, IOException {
     long number = chunks.getAndIncrement();
     byte[] header = header(number, chunk.remaining());
     encrypted.put(header);
+    filled.write(encrypted);
     int end = chunk.limit();
     long pieces = EncryptedChunkFormat.pieces(chunk.remaining());
     for (int piece = 0; piece < pieces; piece++) {
@@ -61,6 +98,7 @@ public final class ChunkEncryptor {
       cipher.updateAAD(header);
       cipher.updateAAD(name);
       cipher.doFinal(chunk, encrypted);
+      filled.write(encrypted);
     }
   }
 

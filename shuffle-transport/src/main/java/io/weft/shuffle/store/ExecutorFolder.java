@@ -12,6 +12,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -52,6 +53,7 @@ public final class ExecutorFolder implements AutoCloseable {
   private final AtomicLong lastSweep;
   private final AtomicBoolean warned = new AtomicBoolean();
   private volatile Runnable loss = () -> {};
+  private volatile Duration kept = Duration.ZERO;
 
   /** One thread at a time restores or removes the folder. */
   /** Whether memory that was found in the deleted folder cannot be used again. */
@@ -309,6 +311,32 @@ public final class ExecutorFolder implements AutoCloseable {
   }
 
   /**
+   * Keeps what this executor leaves when it dies from sweeps for this time, or up to ten seconds
+   * less, also if no other executor of the application runs on the host then. Needs a folder that
+   * others may adopt.
+   */
+  public void keepFor(Duration time) {
+    kept = time;
+    renewKept();
+  }
+
+  /** Sweeps read the time in the file and count from its last change. */
+  private void renewKept() {
+    if (kept.isZero()) {
+      return;
+    }
+    try {
+      Files.writeString(
+          path.resolve(FolderNames.ADOPTABLE),
+          Long.toString(kept.toMillis()),
+          StandardOpenOption.WRITE,
+          StandardOpenOption.TRUNCATE_EXISTING);
+    } catch (IOException e) {
+      LOG.debug("{} is not kept after the death of this executor", path, e);
+    }
+  }
+
+  /**
    * Removes the folders of dead executors of this application on this host. Runs at most once in
    * ten seconds; other calls do nothing.
    */
@@ -316,6 +344,7 @@ public final class ExecutorFolder implements AutoCloseable {
     long now = clock.getAsLong();
     long last = lastSweep.get();
     if (now - last >= SWEEP_PERIOD_NANOS && lastSweep.compareAndSet(last, now)) {
+      renewKept();
       FolderSweep.application(path.getParent());
     }
   }
@@ -337,10 +366,13 @@ public final class ExecutorFolder implements AutoCloseable {
     }
   }
 
-  /** Runs as a shutdown hook. This process may still hold leases, which the sweep closes. */
+  /**
+   * Runs as a shutdown hook. This process may still hold leases, which the sweep closes. The
+   * application may go on without this executor.
+   */
   private void closeAtExit() {
     if (remove()) {
-      FolderSweep.atExit(FolderSweep.entries(path.getParent()));
+      FolderSweep.atExit(FolderSweep.entries(path.getParent()), false);
       removeParents(path);
     }
   }

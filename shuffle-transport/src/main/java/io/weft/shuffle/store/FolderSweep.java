@@ -50,7 +50,7 @@ final class FolderSweep {
       if (spared.filter(application::equals).isPresent()) {
         continue;
       }
-      entries(application).forEach(executor -> sweep(executor, false, removed));
+      entries(application).forEach(executor -> sweep(executor, false, false, removed));
       removeIfEmpty(application);
     }
     return removed;
@@ -64,7 +64,12 @@ final class FolderSweep {
 
   /** Sweeps one executor. */
   static void executor(Path folder) {
-    sweep(folder, false, new ArrayList<>());
+    sweep(folder, false, false, new ArrayList<>());
+  }
+
+  /** Sweeps one executor of an application that ends, so that no later one adopts its folder. */
+  static void atEnd(Path folder) {
+    sweep(folder, false, true, new ArrayList<>());
   }
 
   /**
@@ -72,23 +77,25 @@ final class FolderSweep {
    * So if several processes end at once, the last one finds no lease of the others.
    *
    * @param executors their folders
+   * @param atEnd whether the application ends, so that no later executor adopts a folder
    */
-  static void atExit(Collection<Path> executors) {
+  static void atExit(Collection<Path> executors, boolean atEnd) {
     List<Path> left = List.copyOf(executors);
     for (int attempt = 1; !left.isEmpty() && attempt <= ATTEMPTS_AT_EXIT; attempt++) {
       if (attempt > 1) {
         // Another process may have held the lock only to check whether the owner is alive.
         LockSupport.parkNanos(EXIT_PAUSE_NANOS);
       }
-      left = left.stream().filter(each -> !sweep(each, true, new ArrayList<>())).toList();
+      left = left.stream().filter(each -> !sweep(each, true, atEnd, new ArrayList<>())).toList();
     }
   }
 
   /** Removes a folder if it may be. Returns whether no further attempt is needed. */
   @CanIgnoreReturnValue
-  private static boolean sweep(Path executor, boolean atExit, List<Leftover> removed) {
+  private static boolean sweep(
+      Path executor, boolean atExit, boolean atEnd, List<Leftover> removed) {
     try {
-      if (!isAbandoned(executor) || mayBeAdopted(executor)) {
+      if (!isAbandoned(executor) || mayBeAdopted(executor, !atEnd)) {
         return false;
       }
       if (atExit) {
@@ -120,10 +127,17 @@ final class FolderSweep {
     }
   }
 
-  /** Whether a living executor of the same application may still adopt what a dead one left. */
-  private static boolean mayBeAdopted(Path executor) throws IOException {
-    if (!Files.exists(executor.resolve(FolderNames.ADOPTABLE))) {
+  /**
+   * Whether an executor of the same application may still adopt what a dead one left: a living one,
+   * or a later one within the time for which it is kept.
+   */
+  private static boolean mayBeAdopted(Path executor, boolean keeps) throws IOException {
+    Path adoptable = executor.resolve(FolderNames.ADOPTABLE);
+    if (!Files.exists(adoptable)) {
       return false;
+    }
+    if (keeps && isKept(adoptable)) {
+      return true;
     }
     for (Path other : entries(executor.getParent())) {
       if (!other.equals(executor) && Files.isDirectory(other) && isAlive(other)) {
@@ -131,6 +145,15 @@ final class FolderSweep {
       }
     }
     return false;
+  }
+
+  private static boolean isKept(Path adoptable) throws IOException {
+    String millis = Files.readString(adoptable);
+    if (!millis.matches("\\d{1,15}")) {
+      return false;
+    }
+    Instant changed = Files.getLastModifiedTime(adoptable).toInstant();
+    return changed.plusMillis(Long.parseLong(millis)).isAfter(Instant.now());
   }
 
   private static boolean isAlive(Path executor) throws IOException {

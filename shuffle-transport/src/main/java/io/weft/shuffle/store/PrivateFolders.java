@@ -16,7 +16,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Creates folders and files that only their owner can access, and checks existing ones. */
-final class PrivateFolders {
+public final class PrivateFolders {
   static final FileAttribute<Set<PosixFilePermission>> FOLDER =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
   static final FileAttribute<Set<PosixFilePermission>> FILE =
@@ -45,7 +45,7 @@ final class PrivateFolders {
   }
 
   /** The reason why an existing folder is not safe; empty if it is safe or does not exist. */
-  static Optional<String> objection(Path folder) {
+  public static Optional<String> objection(Path folder) {
     try {
       return objectionToExisting(folder);
     } catch (NoSuchFileException e) {

@@ -182,6 +182,7 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
             readerMemory,
             limits,
             Optional.empty(),
+            Optional.empty(),
             new ExchangeCounters());
     try (ChunkReader reader = fetching.read(all(), FetchListener.NONE)) {
       assertThat(readAll(reader))

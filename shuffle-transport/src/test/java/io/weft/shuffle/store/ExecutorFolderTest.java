@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -48,6 +49,16 @@ class ExecutorFolderTest {
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(each)))
             .isEqualTo(Files.isDirectory(each) ? "rwx------" : "rw-------");
       }
+    }
+  }
+
+  @Test
+  void theTimeForWhichAFolderIsKeptIsInIt() throws IOException {
+    HostRoot root = ChildMain.root(path.toString());
+    try (ExecutorFolder folder = ExecutorFolder.create(root, APPLICATION, "1", true)) {
+      assertThat(folder.path().resolve("adoptable")).isEmptyFile();
+      folder.keepFor(Duration.ofMinutes(1));
+      assertThat(folder.path().resolve("adoptable")).hasContent("60000");
     }
   }
 

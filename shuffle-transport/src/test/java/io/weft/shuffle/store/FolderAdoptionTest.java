@@ -11,6 +11,8 @@ import io.weft.shuffle.store.FolderAdoption.Verify;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
@@ -65,6 +67,36 @@ class FolderAdoptionTest {
       assertThat(adopted.refusals()).singleElement().asString().contains("map 9");
       assertThat(catalog.outputs()).containsExactly(new BlockKey(1, 1));
     }
+  }
+
+  /** No executor of the application is left, but a later one may start within the time. */
+  @Test
+  void aFolderIsKeptForALaterExecutor() throws IOException {
+    Path adoptable = left.resolve("adoptable");
+    Files.writeString(adoptable, "60000");
+    FolderSweep.executor(left);
+    assertThat(left).exists();
+    FileTime old = FileTime.from(Instant.now().minusSeconds(90));
+    Files.setLastModifiedTime(adoptable, old);
+    FolderSweep.executor(left);
+    assertThat(left).doesNotExist();
+  }
+
+  /** A later executor of the application may replace both. */
+  @Test
+  void aFolderIsKeptWhenAnotherExecutorEnds() throws IOException {
+    Files.writeString(left.resolve("adoptable"), "60000");
+    FolderSweep.atExit(List.of(left), false);
+    assertThat(left).exists();
+    FolderSweep.atExit(List.of(left), true);
+    assertThat(left).doesNotExist();
+  }
+
+  @Test
+  void nothingIsKeptWhenTheDriverEnds() throws IOException {
+    Files.writeString(left.resolve("adoptable"), "60000");
+    FolderSweep.atEnd(left);
+    assertThat(left).doesNotExist();
   }
 
   /** A failure of one output must not hide from the caller that others are published. */

@@ -56,11 +56,25 @@ public final class AdoptionSettings {
               + " spark.weft.spill.size of the executor that adopts them. When false, it has its"
               + " whole budget beside them. In both cases it adopts at most these sizes.");
 
+  /** How long outputs wait for a later executor. */
+  public static final Setting<Duration> KEEP_TIME =
+      new Setting<>(
+          WeftSettings.PREFIX + "adopt.keepTime",
+          SettingTypes.duration(Duration.ZERO, Duration.ofDays(1)),
+          Duration.ZERO,
+          APPLICATION,
+          "How long the folders of dead executors are kept on a host where no executor of the"
+              + " application is left, or up to 10 s less, so that a replacement that starts there"
+              + " adopts them. After that, or when the driver on that host ends, they are deleted as"
+              + " usual. 0: until an executor of another application starts there. A number without"
+              + " a unit is seconds.");
+
   private AdoptionSettings() {}
 
   /** Returns the options of an executor. */
   public static AdoptionOptions of(SparkConf conf) {
-    return new AdoptionOptions(isOn(conf), VERIFY.get(conf), IN_BUDGET.get(conf));
+    return new AdoptionOptions(
+        isOn(conf), VERIFY.get(conf), IN_BUDGET.get(conf), KEEP_TIME.get(conf));
   }
 
   /** Whether executors of this application adopt outputs. */
@@ -70,6 +84,6 @@ public final class AdoptionSettings {
 
   /** These settings, in the order of the documentation. */
   static List<Setting<?>> all() {
-    return List.of(ENABLED, TIMEOUT, VERIFY, IN_BUDGET);
+    return List.of(ENABLED, TIMEOUT, VERIFY, IN_BUDGET, KEEP_TIME);
   }
 }

@@ -1,10 +1,12 @@
 package io.weft.spark.config;
 
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
@@ -285,10 +287,21 @@ public final class Setting<T> {
 
     /** An absolute path, or empty text with a special meaning. */
     static SettingType<String> absolutePath(String empty) {
+      return path(empty + " or an absolute path", text -> Path.of(text).isAbsolute());
+    }
+
+    /** A path in a file system of Hadoop, or empty text with a special meaning. */
+    static SettingType<String> hadoopPath(String empty) {
+      return path(
+          empty + " or an absolute path, or a URI with one",
+          text -> text.startsWith("/") || URI.create(text).isAbsolute());
+    }
+
+    private static SettingType<String> path(String allowed, Predicate<String> isAbsolute) {
       return new SettingType<>() {
         @Override
         public String parse(String text) {
-          if (!text.isEmpty() && !Path.of(text).isAbsolute()) {
+          if (!text.isEmpty() && !isAbsolute.test(text)) {
             throw new IllegalArgumentException(text);
           }
           return text;
@@ -301,7 +314,7 @@ public final class Setting<T> {
 
         @Override
         public String allowed() {
-          return empty + " or an absolute path";
+          return allowed;
         }
 
         @Override

@@ -436,6 +436,7 @@ public final class WeftSettings {
               BEFORE_MEMORY,
               MemorySettings.all(),
               AdoptionSettings.all(),
+              SurviveSettings.all(),
               AFTER_MEMORY,
               TraceSettings.all())
           .flatMap(List::stream)

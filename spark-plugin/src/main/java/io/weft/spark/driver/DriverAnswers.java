@@ -12,6 +12,7 @@ import io.weft.spark.runtime.Messages.AskAdoption;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
+import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.spark.runtime.Messages.Found;
@@ -41,6 +42,7 @@ public final class DriverAnswers {
   private final StageRendezvous stages;
   private final TransferRendezvous transfers;
   private final OutputAdoptions adoptions;
+  private final Consumer<Copied> copies;
   private final Consumer<String> pressed;
 
   /**
@@ -57,6 +59,7 @@ public final class DriverAnswers {
    * @param stages rendezvous of the tasks of barrier stages
    * @param transfers state that executors request for their transfers
    * @param adoptions of map outputs of dead executors
+   * @param copies receives each copy of a map output; must not block
    * @param pressed receives the id of an executor that runs out of memory
    */
   public DriverAnswers(
@@ -64,11 +67,13 @@ public final class DriverAnswers {
       StageRendezvous stages,
       TransferRendezvous transfers,
       OutputAdoptions adoptions,
+      Consumer<Copied> copies,
       Consumer<String> pressed) {
     this.state = state;
     this.stages = stages;
     this.transfers = transfers;
     this.adoptions = adoptions;
+    this.copies = copies;
     this.pressed = pressed;
   }
 
@@ -96,6 +101,8 @@ public final class DriverAnswers {
       return adoptions.answer(adopt);
     } else if (message instanceof AskAdoption ask) {
       return adoptions.answer(ask);
+    } else if (message instanceof Copied copied) {
+      copies.accept(copied);
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

@@ -11,13 +11,16 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.IntPredicate;
+import java.util.function.LongPredicate;
 import java.util.stream.LongStream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -29,8 +32,8 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Moves the places of map outputs from a dead executor to one that has adopted them, as
- * decommissioning does.
+ * Moves the places of map outputs from a dead executor to one that has adopted them, or to their
+ * copies, as decommissioning does.
  *
  * <p>A place is moved only if the tracker has the output of that map id at the dead executor, or
  * had it there when Spark removed it and no other attempt has taken its place since. Spark may have
@@ -141,14 +144,17 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
+    Move move = new Move(asked.executorId(), location(asked), asked.step(), true);
     Outputs outputs = new Outputs(new HashMap<>(), new HashMap<>());
     try {
-      asked.outputs().forEach((shuffle, maps) -> perform(tracker, shuffle, maps, asked, outputs));
+      asked
+          .outputs()
+          .forEach((shuffle, maps) -> perform(tracker, shuffle, among(maps), move, outputs));
     } finally {
       if (asked.step() == Step.MOVE) {
         // Executors then ask again where outputs are.
         tracker.incrementEpoch();
-        record(asked, outputs.moved);
+        record(asked, outputs);
       }
     }
     return Adoption.done(outputs.found);
@@ -160,20 +166,24 @@ public final class OutputAdoptions implements AutoCloseable {
    * @param found map ids by shuffle
    * @param moved numbers of outputs by shuffle whose place has changed
    */
-  private record Outputs(Map<Integer, long[]> found, Map<Integer, Long> moved) {}
+  private record Outputs(Map<Integer, long[]> found, Map<Integer, Long> moved) {
+    long all() {
+      return moved.values().stream().mapToLong(Long::longValue).sum();
+    }
+  }
 
-  private void record(Adopt asked, Map<Integer, Long> moved) {
-    long all = moved.values().stream().mapToLong(Long::longValue).sum();
+  private void record(Adopt asked, Outputs outputs) {
+    long all = outputs.all();
     if (all == 0) {
       return;
     }
-    moved.forEach(state.activity().shuffles()::adopted);
+    outputs.moved.forEach(state.activity().shuffles()::adopted);
     state.activity().adopted(asked.adopter(), asked.executorId(), all);
     LOG.info(
         "Executor {} adopted {} map outputs of {} shuffles of executor {}, which died",
         asked.adopter(),
         all,
-        moved.size(),
+        outputs.moved.size(),
         asked.executorId());
   }
 
@@ -184,26 +194,80 @@ public final class OutputAdoptions implements AutoCloseable {
         : Optional.empty();
   }
 
+  private static LongPredicate among(long[] maps) {
+    long[] wanted = maps.clone();
+    Arrays.sort(wanted);
+    return map -> Arrays.binarySearch(wanted, map) >= 0;
+  }
+
+  /**
+   * Sends readers of outputs of an executor to a place that has the same bytes. Returns at once.
+   *
+   * @param from the executor, which is gone or leaves
+   * @param outputs the map ids of outputs of any executors that are at the place, by shuffle
+   */
+  void move(String from, BlockManagerId to, Map<Integer, Set<Long>> outputs) {
+    try {
+      worker.execute(() -> moveNow(new Move(from, to, Step.MOVE, false), outputs));
+    } catch (RejectedExecutionException e) {
+      LOG.debug("The application ends", e);
+    }
+  }
+
+  private void moveNow(Move move, Map<Integer, Set<Long>> outputs) {
+    Optional<String> objection = StatusLock.objection();
+    if (objection.isPresent()) {
+      LOG.warn("Map outputs of executor {} are not moved: {}", move.from(), objection.get());
+      return;
+    }
+    SparkEnv env = SparkEnv.get();
+    if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
+      return;
+    }
+    Outputs answer = new Outputs(new HashMap<>(), new HashMap<>());
+    try {
+      outputs.forEach((shuffle, maps) -> perform(tracker, shuffle, maps::contains, move, answer));
+    } catch (RuntimeException e) {
+      LOG.warn("Map outputs of executor {} were not all moved", move.from(), e);
+    } finally {
+      if (!answer.moved.isEmpty()) {
+        tracker.incrementEpoch();
+        LOG.info("{} map outputs of executor {} are read from copies", answer.all(), move.from());
+      }
+    }
+  }
+
+  /**
+   * A change of places in Spark's tracker.
+   *
+   * @param from the executor that has or had the outputs
+   * @param to their new place
+   * @param again whether outputs that are at the new place already count as moved
+   */
+  private record Move(String from, BlockManagerId to, Step step, boolean again) {}
+
   private void perform(
-      MapOutputTrackerMaster tracker, int shuffle, long[] maps, Adopt asked, Outputs outputs) {
+      MapOutputTrackerMaster tracker,
+      int shuffle,
+      LongPredicate wanted,
+      Move move,
+      Outputs outputs) {
     Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
     if (known.isEmpty()) {
       return;
     }
     ShuffleStatus statuses = known.get();
-    long[] wanted = maps.clone();
-    Arrays.sort(wanted);
     LongStream.Builder yes = LongStream.builder();
     StatusLock.locked(
         statuses,
         () -> {
-          Rules rules = new Rules(tracker, asked, shuffle);
+          Rules rules = new Rules(tracker, move, shuffle);
           for (int index = 0; index < statuses.mapStatuses().length; index++) {
             MapStatus status = rules.status(statuses, index);
-            if (status != null && Arrays.binarySearch(wanted, status.mapId()) >= 0) {
-              if (asked.step() == Step.MOVE) {
-                boolean moves = !isAt(status, asked.adopter());
-                statuses.updateMapOutput(status.mapId(), location(asked));
+            if (status != null && wanted.test(status.mapId())) {
+              if (move.step() == Step.MOVE) {
+                boolean moves = !isAt(status, move.to().executorId());
+                statuses.updateMapOutput(status.mapId(), move.to());
                 if (moves) {
                   outputs.moved.merge(shuffle, 1L, Long::sum);
                 }
@@ -221,34 +285,33 @@ public final class OutputAdoptions implements AutoCloseable {
   /** Which statuses of a shuffle a question is about. For one use within the statuses' lock. */
   private final class Rules {
     private final MapOutputTrackerMaster tracker;
-    private final Adopt asked;
+    private final Move move;
     private final boolean moves;
     private final boolean mayRestore;
 
     /** Whether a task made other rows; null if it was not looked up yet. */
     private Boolean otherRows;
 
-    Rules(MapOutputTrackerMaster tracker, Adopt asked, int shuffle) {
+    Rules(MapOutputTrackerMaster tracker, Move move, int shuffle) {
       this.tracker = tracker;
-      this.asked = asked;
-      this.moves = asked.step() != Step.KEEP && !stages.running().test(shuffle);
+      this.move = move;
+      this.moves = move.step() != Step.KEEP && !stages.running().test(shuffle);
       this.mayRestore = moves && stages.restorable().test(shuffle);
     }
 
     /**
      * The status of a map task that is at the dead executor, or was there when Spark removed it, or
-     * was moved from there before; null if there is none.
+     * was moved from there before and counts again; null if there is none.
      */
     MapStatus status(ShuffleStatus statuses, int index) {
       MapStatus current = statuses.mapStatuses()[index];
       if (current != null) {
-        boolean there = moves && isAt(current, asked.executorId());
-        return there || isAt(current, asked.adopter()) ? current : null;
+        boolean there = moves && isAt(current, move.from());
+        boolean before = move.again() && isAt(current, move.to().executorId());
+        return there || before ? current : null;
       }
       MapStatus removed = mayRestore ? statuses.mapStatusesDeleted()[index] : null;
-      return removed != null && isAt(removed, asked.executorId()) && !anyMadeOtherRows()
-          ? removed
-          : null;
+      return removed != null && isAt(removed, move.from()) && !anyMadeOtherRows() ? removed : null;
     }
 
     /** Within the lock: Spark records a mismatch before it removes outputs that depend on it. */

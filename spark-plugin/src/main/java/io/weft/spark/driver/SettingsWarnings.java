@@ -11,6 +11,7 @@ import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.ContainerMemory;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.SpillMemory;
+import io.weft.spark.config.SurviveSettings;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -72,10 +73,15 @@ public final class SettingsWarnings {
     if (conf.getBoolean("spark.shuffle.push.enabled", false)) {
       remarks.add("spark.shuffle.push.enabled: shuffles that Weft carries are not pushed");
     }
-    if (conf.contains("spark.storage.decommission.fallbackStorage.path")) {
+    if (conf.contains(SurviveSettings.SPARKS_PATH) && !SurviveSettings.isOn(conf)) {
       remarks.add(
-          "spark.storage.decommission.fallbackStorage.path: Weft's blocks move from a"
-              + " decommissioned executor to other executors only, not to that storage");
+          "%s: Weft's blocks move from a decommissioned executor to other executors only, not to that storage, unless %s is true"
+              .formatted(SurviveSettings.SPARKS_PATH, SurviveSettings.ENABLED));
+    }
+    if (SurviveSettings.isAskedFor(conf)) {
+      SurviveSettings.objection(conf)
+          .or(StatusLock::objection)
+          .ifPresent(reason -> remarks.add("Map outputs are not copied: " + reason));
     }
   }
 }

@@ -2,19 +2,24 @@ package io.weft.spark.runtime;
 
 import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
+import io.weft.shuffle.ExchangeOptions.CopyOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.ExchangeOptions.NetworkOptions;
 import io.weft.shuffle.ExchangeOptions.TrafficOptions;
+import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.EncryptionKey;
 import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.ContainerMemory;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.PathSettings.OptionNames;
 import io.weft.spark.config.SpillMemory;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.runtime.Messages.Copied;
 import java.io.File;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
@@ -22,18 +27,24 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /** Builds the exchange's options from the settings and from Spark's data about this executor. */
 final class ExecutorOptions {
   private static final String DRIVER = "driver";
 
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorOptions.class);
+
   private final SparkEnv env;
+  private final PluginContext context;
   private final SparkConf conf;
   private final String executorId;
 
   ExecutorOptions(SparkEnv env, PluginContext context) {
     this.env = env;
+    this.context = context;
     this.conf = context.conf();
     this.executorId = context.executorID();
   }
@@ -57,15 +68,46 @@ final class ExecutorOptions {
 
   /** Builds the options of an application, with the random key that the driver chose. */
   ExchangeOptions build(String applicationKey) {
+    String application = conf.get("spark.app.id", "local") + "-" + applicationKey;
     return new ExchangeOptions(
-        conf.get("spark.app.id", "local") + "-" + applicationKey,
+        application,
         executorId,
         WeftVersion.current(),
         memory(),
         network(),
         traffic(),
         executorId.equals(DRIVER) ? AdoptionOptions.OFF : AdoptionSettings.of(conf),
+        copies(application),
         OptionNames.settings());
+  }
+
+  /** Without the place of copies, the executor works as if copies were off. */
+  private Optional<CopyOptions> copies(String application) {
+    if (!SurviveSettings.isOn(conf) || executorId.equals(DRIVER)) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(
+          new CopyOptions(
+              CopyFolder.open(conf, application),
+              SurviveSettings.place().executorId(),
+              SurviveSettings.MAX_BYTES_IN_FLIGHT.get(conf),
+              SurviveSettings.MAX_AGE.get(conf),
+              this::report));
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Map outputs are not copied, because {} cannot be reached", SurviveSettings.PATH, e);
+      return Optional.empty();
+    }
+  }
+
+  /** A lost report costs what the copy could have saved. */
+  private void report(BlockKey key, boolean leaving) {
+    try {
+      context.send(
+          MessageCodec.encode(new Copied(executorId, key.shuffleId(), key.mapId(), leaving)));
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("The driver does not know that {} was copied", key, e);
+    }
   }
 
   private MemoryOptions memory() {

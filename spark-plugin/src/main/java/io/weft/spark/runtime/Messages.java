@@ -38,6 +38,7 @@ public final class Messages {
           AskEnded,
           Adopt,
           AskAdoption,
+          Copied,
           FeedRankReport {}
 
   /**
@@ -142,6 +143,15 @@ public final class Messages {
 
   /** Asks for the answer to a question. Answered by an {@link Adoption}. */
   public record AskAdoption(String adopter, int number) implements ToDriver {}
+
+  /**
+   * Sent after a map output was copied. Not answered.
+   *
+   * @param executorId of the sender, which has the output
+   * @param leaving whether the sender is decommissioned, so that readers should use the copy
+   */
+  public record Copied(String executorId, int shuffleId, long mapId, boolean leaving)
+      implements ToDriver {}
 
   /**
    * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which

@@ -5,7 +5,9 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.Decommission;
+import io.weft.spark.config.SurviveSettings;
 import java.util.Arrays;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
@@ -51,11 +53,12 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
   }
 
   /**
-   * Whether an output must be published. No task reads empty blocks. But if outputs migrate, a
-   * published empty output avoids a second run of its map task.
+   * Whether an output must be published. No task reads empty blocks. But if outputs migrate or are
+   * copied, a published empty output avoids a second run of its map task.
    */
   protected static boolean mustPublish(boolean anyRecords) {
-    return anyRecords || Decommission.migratesShuffles(SparkEnv.get().conf());
+    SparkConf conf = SparkEnv.get().conf();
+    return anyRecords || Decommission.migratesShuffles(conf) || SurviveSettings.isOn(conf);
   }
 
   /** Bytes written to all partitions. */

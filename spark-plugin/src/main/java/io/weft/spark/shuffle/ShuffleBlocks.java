@@ -6,6 +6,7 @@ import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.FetchListener;
 import io.weft.shuffle.peer.LateLookupException;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -110,6 +111,7 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
     ExecutorExchange exchange = WeftExecutor.exchange();
     Set<String> others = new HashSet<>(locations.keySet());
     others.remove(exchange.address().executorId());
+    others.remove(SurviveSettings.place().executorId());
     try {
       exchange.calls().prepare(others);
     } catch (IOException e) {

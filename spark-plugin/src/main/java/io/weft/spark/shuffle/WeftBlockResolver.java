@@ -4,13 +4,16 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum.ChecksumException;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
+import java.io.File;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.buffer.ManagedBuffer;
@@ -43,12 +46,17 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   private final IndexShuffleBlockResolver sorted;
   private final RewrittenBlocks rewritten;
   private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
+  private final AtomicBoolean warned = new AtomicBoolean();
+
+  /** Whether outputs of Weft are copied. */
+  private final boolean copies;
 
   /** Wraps the resolver of Spark's shuffle manager. */
   WeftBlockResolver(SparkConf conf, IndexShuffleBlockResolver sorted) {
     super(conf);
     this.sorted = sorted;
     this.rewritten = new RewrittenBlocks(conf);
+    this.copies = SurviveSettings.isOn(conf);
   }
 
   /**
@@ -97,13 +105,43 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
       return Optional.of(
           new BlockRequest(own, key, 0, range.startPartition(), range.endPartition(), 0));
     }
-    if (folders.isEmpty() || sorted.getIndexFile(range.shuffleId(), mapId, folders).exists()) {
+    boolean isSorted = sorted.getIndexFile(range.shuffleId(), mapId, folders).exists();
+    if (isSorted || (folders.isEmpty() && !copies)) {
       return Optional.empty();
+    }
+    if (folders.isEmpty()) {
+      // Spark resolves blocks in its fallback storage here.
+      String place = SurviveSettings.place().executorId();
+      return Optional.of(
+          new BlockRequest(place, key, 0, range.startPartition(), range.endPartition(), 0));
     }
     // The folders do not name their executor, but the driver knows who has the map output.
     return ShuffleBlocks.of(range).requests().stream()
         .filter(request -> request.key().equals(key))
         .findFirst();
+  }
+
+  /**
+   * Copies an output of Weft of a decommissioned executor: Spark asks for the index of an output of
+   * this executor only to copy its files to its fallback storage. There are no such files.
+   */
+  @Override
+  public File getIndexFile(int shuffleId, long mapId, Option<String[]> folders) {
+    BlockKey key = new BlockKey(shuffleId, mapId);
+    Optional<ExecutorExchange> exchange = WeftExecutor.current();
+    if (folders.isEmpty() && exchange.filter(running -> running.holds(key)).isPresent()) {
+      try {
+        if (!exchange.get().copyNow(key) && warned.compareAndSet(false, true)) {
+          LOG.warn(
+              "Map outputs of Weft are not copied to {}, because {} is not set",
+              SurviveSettings.SPARKS_PATH,
+              SurviveSettings.ENABLED);
+        }
+      } catch (IOException e) {
+        throw SneakyThrow.<RuntimeException>raise(e);
+      }
+    }
+    return super.getIndexFile(shuffleId, mapId, folders);
   }
 
   /** Remembers the form of a shuffle's records. */

@@ -9,6 +9,7 @@ import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.MemorySettings;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.runtime.LentFolders;
@@ -57,12 +58,12 @@ public final class WeftShuffleManager extends SortShuffleManager {
   private final WeftBlockResolver resolver;
   private final ShuffleFailures failures;
 
-  /** Whether executors adopt the outputs of dead ones. */
-  private final boolean adopts;
+  /** Whether outputs of dead executors are adopted or read from copies. */
+  private final boolean restores;
 
   /**
-   * Shuffles that Weft carries, on the driver, if executors adopt. They must not keep Spark from
-   * forgetting them.
+   * Shuffles that Weft carries, on the driver, if lost outputs may come back. They must not keep
+   * Spark from forgetting them.
    */
   private final Map<Integer, WeakReference<ShuffleDependency<?, ?, ?>>> carried =
       new ConcurrentHashMap<>();
@@ -79,7 +80,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
     this.conf = conf;
-    this.adopts = AdoptionSettings.isOn(conf);
+    this.restores = AdoptionSettings.isOn(conf) || SurviveSettings.isOn(conf);
     this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));
@@ -142,7 +143,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     }
     // Push-based shuffle needs the data file of a sort shuffle.
     dependency.setShuffleMergeAllowed(false);
-    if (adopts) {
+    if (restores) {
       carried.put(shuffleId, new WeakReference<>(dependency));
     }
     if (dependency instanceof ExchangeDependency exchanged) {

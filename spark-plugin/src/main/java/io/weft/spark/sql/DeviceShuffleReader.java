@@ -6,6 +6,7 @@ import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.RemoteDeviceOutputs;
 import io.weft.spark.shuffle.ShuffleBlocks;
@@ -134,7 +135,7 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
     }
 
     /**
-     * Asks the executors that have map outputs.
+     * Asks the executors that have map outputs. Copies of outputs are on hosts.
      *
      * @param own this executor, which is not asked
      * @param held tests whether an output is on this executor's GPU
@@ -146,9 +147,10 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
         Predicate<BlockKey> held,
         RemoteDeviceOutputs others,
         Runnable killCheck) {
+      String copies = SurviveSettings.place().executorId();
       Map<String, List<BlockKey>> asked = new LinkedHashMap<>();
       for (BlockRequest request : blocks.requests()) {
-        if (!request.executorId().equals(own)) {
+        if (!request.executorId().equals(own) && !request.executorId().equals(copies)) {
           asked.computeIfAbsent(request.executorId(), id -> new ArrayList<>()).add(request.key());
         }
       }
@@ -160,7 +162,7 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
         boolean onDevice =
             executor.equals(own)
                 ? held.test(request.key())
-                : found.get(executor).contains(request.key());
+                : found.getOrDefault(executor, Set.of()).contains(request.key());
         if (onDevice) {
           onDevices.computeIfAbsent(executor, id -> new ArrayList<>()).add(request);
         } else {

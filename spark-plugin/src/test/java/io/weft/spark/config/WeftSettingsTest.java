@@ -42,6 +42,12 @@ class WeftSettingsTest {
     expected.put("spark.weft.adopt.timeout", "30s");
     expected.put("spark.weft.adopt.verify", "sample");
     expected.put("spark.weft.adopt.inBudget", "true");
+    expected.put("spark.weft.adopt.keepTime", "0s");
+    expected.put("spark.weft.survive.enabled", "false");
+    expected.put("spark.weft.survive.path", "");
+    expected.put("spark.weft.survive.maxBytesInFlight", "4g");
+    expected.put("spark.weft.survive.maxAge", "600s");
+    expected.put("spark.weft.survive.sweepAge", "3600s");
     expected.put("spark.weft.fetch.timeout", "120s");
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");

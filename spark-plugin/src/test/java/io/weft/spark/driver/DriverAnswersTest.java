@@ -23,6 +23,7 @@ import io.weft.spark.runtime.Messages.Announce;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
+import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Found;
@@ -45,6 +46,7 @@ class DriverAnswersTest {
   private final SparkConf conf = new SparkConf(false);
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final List<String> pressed = new ArrayList<>();
+  private final List<Copied> copies = new ArrayList<>();
   private final ExecutorLosses losses = new ExecutorLosses();
   private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
   private final DriverAnswers answers =
@@ -53,6 +55,7 @@ class DriverAnswersTest {
           new StageRendezvous(),
           new TransferRendezvous(cliques, losses),
           new OutputAdoptions(state, new ShuffleStages(shuffle -> false, shuffle -> false)),
+          copies::add,
           pressed::add);
 
   @Test
@@ -61,6 +64,13 @@ class DriverAnswersTest {
         .isEqualTo(Verdict.WELCOME);
     assertThat(state.wasGreeted("1")).isTrue();
     assertThat(state.wasGreeted("2")).isFalse();
+  }
+
+  @Test
+  void aCopyIsPassedOnWithoutAnAnswer() {
+    Copied copy = new Copied("1", 3, 7, false);
+    assertThat(answers.to(copy)).isNull();
+    assertThat(copies).containsExactly(copy);
   }
 
   @Test

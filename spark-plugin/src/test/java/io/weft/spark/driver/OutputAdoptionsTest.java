@@ -8,6 +8,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.compat.StatusLock;
 import io.weft.spark.config.Activation;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.runtime.Messages.Adopt;
@@ -17,6 +18,7 @@ import io.weft.spark.runtime.Messages.AskAdoption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -143,6 +145,51 @@ class OutputAdoptionsTest {
     tracker.registerMapOutput(SHUFFLE, 1, status(THIRD, 50));
     assertThat(moved(adopt(Step.KEEP, 10, 11, 12))).containsExactly(10);
     assertThat(places()).containsExactly("2", "3", "1", "3");
+  }
+
+  @Test
+  void readersAreSentToCopiesOfOutputsThatAreGone() {
+    tracker.unregisterMapOutput(SHUFFLE, 2, DEAD);
+    tracker.registerMapOutput(SHUFFLE, 1, status(THIRD, 50));
+    long epoch = tracker.getEpoch();
+    moveToCopies(10L, 11L, 12L, 13L);
+    await()
+        .untilAsserted(
+            () -> assertThat(places()).containsExactly("fallback", "3", "fallback", "3"));
+    await().untilAsserted(() -> assertThat(tracker.getEpoch()).isGreaterThan(epoch));
+  }
+
+  /** An indeterminate stage runs again as a whole, so its removed outputs must not come back. */
+  @Test
+  void removedOutputsThatMustNotComeBackAreNotReadFromCopies() {
+    restorable.set(false);
+    tracker.unregisterMapOutput(SHUFFLE, 2, DEAD);
+    moveToCopies(10L, 12L);
+    await().untilAsserted(() -> assertThat(places()).containsExactly("fallback", "1", "none", "3"));
+  }
+
+  @Test
+  void noCopyIsReadWhileTheMapStageRuns() {
+    mapStageRuns.set(true);
+    moveToCopies(10L, 11L, 12L);
+    assertThat(moved(adopt(Step.SELECT, 10))).as("a later question").isEmpty();
+    assertThat(places()).containsExactly("1", "1", "1", "3");
+  }
+
+  /** Each move of copies reports, and asks executors to look up again, only what is new. */
+  @Test
+  void outputsThatWereMovedToCopiesBeforeAreNotMovedAgain() {
+    moveToCopies(10L);
+    await().untilAsserted(() -> assertThat(places()).containsExactly("fallback", "1", "1", "3"));
+    assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
+    long epoch = tracker.getEpoch();
+    adoptions.move("3", SurviveSettings.place(), Map.of(SHUFFLE, Set.of(10L)));
+    assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
+    assertThat(tracker.getEpoch()).isEqualTo(epoch);
+  }
+
+  private void moveToCopies(Long... maps) {
+    adoptions.move("1", SurviveSettings.place(), Map.of(SHUFFLE, Set.of(maps), 99, Set.of(1L)));
   }
 
   /** An adopter that has given up drops the outputs, so a late move must not send readers there. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.shuffle.device.HostReadClient;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.gpu.RemoteDeviceOutputs;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import io.weft.spark.sql.DeviceShuffleReader.DeviceBlocks;
@@ -53,6 +54,30 @@ class DeviceBlocksTest {
       DeviceBlocks split = of(others);
       assertThat(split.onDevices()).isEqualTo(Map.of("1", List.of(OWN), "2", List.of(THERE)));
       assertThat(split.onHosts().requests()).containsExactly(OWN_ON_HOST, THERE_ON_HOST, OTHER);
+    }
+  }
+
+  /** No executor answers for the place of copies. */
+  @Test
+  void copiesAreReadOnHostsWithoutAQuestion() {
+    String place = SurviveSettings.place().executorId();
+    BlockRequest copy = request(place, 40);
+    HostReadClient client =
+        new HostReadClient(
+            (executor, question) -> {
+              if (executor.equals(place)) {
+                throw new IOException("no executor has this id");
+              }
+              return new byte[] {1};
+            },
+            "1");
+    ShuffleBlocks blocks =
+        new ShuffleBlocks(
+            List.of(OTHER, copy), Map.of("3", location("3"), place, SurviveSettings.place()));
+    try (RemoteDeviceOutputs others = new RemoteDeviceOutputs(client, TIMEOUT)) {
+      DeviceBlocks split = DeviceBlocks.of(blocks, "1", key -> false, others, () -> {});
+      assertThat(split.onDevices()).isEqualTo(Map.of("3", List.of(OTHER)));
+      assertThat(split.onHosts().requests()).containsExactly(copy);
     }
   }
 

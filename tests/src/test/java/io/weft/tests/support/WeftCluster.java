@@ -46,6 +46,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   private int cores = 1;
   private int executors = EXECUTORS;
   private int megabytes = 1024;
+  private String copiesKey = "";
   private List<String> hosts = List.of();
   private NetworkNamespaces network;
   private StandaloneCluster workers;
@@ -97,6 +98,22 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /** Makes executors copy their map outputs to {@link #copies}. */
+  public WeftCluster copying() {
+    return copying("spark.weft.survive.path");
+  }
+
+  /** As {@link #copying()}, with the folder in this setting. */
+  public WeftCluster copying(String key) {
+    copiesKey = key;
+    return this;
+  }
+
+  /** The folder of copies of map outputs. */
+  public Path copies() {
+    return workspace.folder().resolve("copies");
+  }
+
   /** Makes decommissioned executors send their blocks to the remaining ones. */
   public WeftCluster migrating() {
     set("spark.decommission.enabled", "true");
@@ -115,6 +132,9 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   public void start() {
     Answers.prepare(queries);
     String master = master();
+    if (!copiesKey.isEmpty()) {
+      set(copiesKey, copies().toUri() + "/");
+    }
     session = Sessions.weft(workspace, master, settings);
     applicationId = session.sparkContext().applicationId();
     awaitExecutors();

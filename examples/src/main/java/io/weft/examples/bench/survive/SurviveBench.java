@@ -1,0 +1,158 @@
+package io.weft.examples.bench.survive;
+
+import io.weft.examples.bench.survive.SurviveReport.Death;
+import io.weft.examples.bench.survive.SurviveReport.SideResult;
+import io.weft.examples.jobs.Settle;
+import io.weft.examples.measure.Quiet;
+import io.weft.examples.measure.Rounds;
+import io.weft.examples.measure.Spread;
+import io.weft.examples.side.Cleanup;
+import io.weft.examples.side.SideLauncher;
+import io.weft.examples.side.SideProcess;
+import io.weft.examples.side.WorkFolder;
+import io.weft.examples.terminal.Progress;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+
+/** Runs the whole benchmark of deaths. For one use and one thread. */
+final class SurviveBench {
+  private static final int EXECUTORS = 2;
+  private static final double PERCENT = 100;
+
+  /** Attempts to hit a job before it ends. */
+  private static final int ATTEMPTS = 3;
+
+  private final Options options;
+  private final Progress progress;
+
+  /**
+   * What to measure.
+   *
+   * @param seconds length of the job
+   * @param rows of each shuffle
+   * @param deaths the times of deaths, in percent of the undisturbed job
+   * @param sides to compare
+   * @param runs of each kind
+   * @param keep whether the temporary folder stays
+   */
+  record Options(
+      int seconds,
+      long rows,
+      List<Integer> deaths,
+      List<SurviveSide> sides,
+      int runs,
+      boolean keep) {
+    Options {
+      deaths = List.copyOf(deaths);
+      sides = List.copyOf(sides);
+      if (seconds < 1 || rows < 1) {
+        throw new IllegalArgumentException("seconds " + seconds + ", rows " + rows);
+      }
+      if (deaths.stream().anyMatch(percent -> percent < 0 || percent > PERCENT)) {
+        throw new IllegalArgumentException("deaths are from 0 to 100 percent, not " + deaths);
+      }
+      Rounds.requireRuns(runs);
+    }
+  }
+
+  SurviveBench(Options options, Progress progress) {
+    this.options = options;
+    this.progress = progress;
+  }
+
+  /** Measures one side after the other, because each is two executors on two cores. */
+  SurviveReport run() throws IOException, InterruptedException {
+    List<SideResult> results = new ArrayList<>();
+    try (Cleanup cleanup = new Cleanup()) {
+      WorkFolder work = cleanup.add(WorkFolder.create("weft-survive-", options.keep()));
+      SideLauncher launcher = SideLauncher.create(work);
+      for (SurviveSide side : options.sides()) {
+        progress.step("starting " + side.label());
+        try (SideProcess cluster =
+            cleanup.add(launcher.start(side.options(work.folder("copies"))))) {
+          results.add(measure(side, cluster));
+        }
+      }
+    }
+    return new SurviveReport(options.seconds(), options.rows(), options.runs(), results);
+  }
+
+  private SideResult measure(SurviveSide side, SideProcess cluster)
+      throws IOException, InterruptedException {
+    SurviveJob job = new SurviveJob(options.seconds(), options.rows());
+    progress.step(side.label() + ", warming up");
+    cluster.call(new SurviveJob(0, options.rows()));
+    List<Double> seconds = new ArrayList<>();
+    List<Double> cpu = new ArrayList<>();
+    SurviveJob.Result undisturbed = null;
+    for (int run = 0; run < options.runs(); run++) {
+      progress.step(side.label() + ", undisturbed");
+      prepare(cluster);
+      double before = cluster.executorCpuSeconds();
+      undisturbed = cluster.call(job);
+      // Copies may still be made.
+      cluster.call(new Settle());
+      cpu.add(cluster.executorCpuSeconds() - before);
+      seconds.add(undisturbed.seconds());
+    }
+    double length = new Spread(seconds).median();
+    List<Death> deaths = new ArrayList<>();
+    for (int percent : options.deaths()) {
+      List<Double> lost = new ArrayList<>();
+      int repeated = 0;
+      boolean equal = true;
+      for (int run = 0; run < options.runs(); run++) {
+        progress.step(side.label() + ", death after " + percent + " %");
+        SurviveJob.Result result = disturbed(cluster, job, length * percent / PERCENT);
+        lost.add(result.seconds() - length);
+        repeated = Math.max(repeated, result.tasks() - undisturbed.tasks());
+        equal &= result.sum().equals(undisturbed.sum());
+      }
+      deaths.add(new Death(percent, new Spread(lost), repeated, equal));
+    }
+    return new SideResult(
+        side, new Spread(seconds), new Spread(cpu), undisturbed.sum(), List.copyOf(deaths));
+  }
+
+  private static void prepare(SideProcess cluster) throws IOException, InterruptedException {
+    cluster.call(new SurviveJob.AwaitExecutors(EXECUTORS));
+    cluster.call(new Settle());
+    Quiet.await();
+  }
+
+  /**
+   * Kills the executor that was started last, so that the same one is hit on all sides. A job that
+   * ends before the death is repeated.
+   */
+  private static SurviveJob.Result disturbed(SideProcess cluster, SurviveJob job, double after)
+      throws IOException, InterruptedException {
+    for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      prepare(cluster);
+      Optional<SurviveJob.Result> result = disturbedOnce(cluster, job, after);
+      if (result.isPresent()) {
+        return result.get();
+      }
+    }
+    throw new IOException(
+        "the job ended before the death after " + after + " s, " + ATTEMPTS + " times");
+  }
+
+  /** Returns nothing if the job ended before the death. */
+  private static Optional<SurviveJob.Result> disturbedOnce(
+      SideProcess cluster, SurviveJob job, double after) throws IOException, InterruptedException {
+    Executor later = CompletableFuture.delayedExecutor((long) (after * 1e9), TimeUnit.NANOSECONDS);
+    ProcessHandle victim = cluster.newestExecutor();
+    CompletableFuture<Void> death = CompletableFuture.runAsync(victim::destroyForcibly, later);
+    try {
+      SurviveJob.Result result = cluster.call(job);
+      return death.isDone() && !victim.isAlive() ? Optional.of(result) : Optional.empty();
+    } finally {
+      death.cancel(false);
+    }
+  }
+}

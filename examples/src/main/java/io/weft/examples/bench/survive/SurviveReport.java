@@ -1,0 +1,143 @@
+package io.weft.examples.bench.survive;
+
+import io.weft.examples.measure.Report;
+import io.weft.examples.measure.Spread;
+import io.weft.examples.measure.Svg;
+import io.weft.examples.measure.Svg.Anchor;
+import io.weft.examples.terminal.TextTable;
+import io.weft.examples.terminal.TextTable.Align;
+import io.weft.examples.terminal.Units;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+
+/**
+ * The report of {@code weft bench survive}.
+ *
+ * @param seconds length of the job, as asked for
+ * @param rows of each shuffle
+ * @param runs of each kind
+ * @param sides in order
+ */
+public record SurviveReport(int seconds, long rows, int runs, List<SideResult> sides)
+    implements Report {
+  private static final String TITLE = "What the death of an executor costs";
+  private static final int WIDTH = 920;
+  private static final int LEFT = 210;
+  private static final int RIGHT = 180;
+  private static final int BAR = 16;
+  private static final int STEP = 19;
+  private static final int GAP = 20;
+  private static final String INK = "#1f2933";
+  private static final String QUIET = "#66727f";
+  private static final List<String> COLORS = List.of("#a9b4be", "#e0a030", "#0f766e", "#5b6ee1");
+
+  /**
+   * The result of a side.
+   *
+   * @param undisturbed seconds of the job without a death
+   * @param cpuSeconds of the executors in it
+   * @param sum of the job's rows
+   */
+  public record SideResult(
+      SurviveSide side, Spread undisturbed, Spread cpuSeconds, String sum, List<Death> deaths) {}
+
+  /**
+   * The result of a death.
+   *
+   * @param percent of the job at which the executor was killed
+   * @param lost seconds that the job took longer
+   * @param repeated the most tasks that ran again after their success
+   * @param equal whether the rows were those of the undisturbed job
+   */
+  public record Death(int percent, Spread lost, int repeated, boolean equal) {}
+
+  @Override
+  public String fileName() {
+    return "survive";
+  }
+
+  @Override
+  public Text text() {
+    TextTable table =
+        new TextTable()
+            .column("shuffle by", Align.LEFT)
+            .columns(Align.RIGHT, "undisturbed s", "executor CPU s");
+    if (!sides.isEmpty()) {
+      for (Death death : sides.get(0).deaths()) {
+        table.columns(Align.RIGHT, "lost after " + death.percent() + " %, s", "tasks repeated");
+      }
+    }
+    for (SideResult side : sides) {
+      table.row(row(side));
+    }
+    String note =
+        "Median of %d runs of a job of %d s with %,d rows in each of two shuffles. The rows were %s."
+            .formatted(runs, seconds, rows, passed() ? "equal" : "NOT EQUAL");
+    return new Text("", List.of(table), List.of(note));
+  }
+
+  private static String[] row(SideResult side) {
+    String[] row = new String[3 + 2 * side.deaths().size()];
+    row[0] = side.side().label();
+    row[1] = Units.seconds(side.undisturbed().median());
+    row[2] = Units.seconds(side.cpuSeconds().median());
+    for (int i = 0; i < side.deaths().size(); i++) {
+      row[3 + 2 * i] = decimal(side.deaths().get(i).lost().median());
+      row[4 + 2 * i] = Integer.toString(side.deaths().get(i).repeated());
+    }
+    return row;
+  }
+
+  private static String decimal(double value) {
+    return String.format(Locale.ROOT, "%.1f", value);
+  }
+
+  /** Whether all jobs of all sides had the same rows. */
+  @Override
+  public boolean passed() {
+    return sides.stream().map(SideResult::sum).distinct().count() <= 1
+        && sides.stream().flatMap(side -> side.deaths().stream()).allMatch(Death::equal);
+  }
+
+  @Override
+  public Optional<String> chart() {
+    return sides.isEmpty() ? Optional.empty() : Optional.of(svg());
+  }
+
+  private String svg() {
+    Svg svg = new Svg(WIDTH);
+    svg.text(24, 36, TITLE, 20, INK, Anchor.START, true);
+    String subtitle =
+        "seconds lost by a job of %d s when one of two executors is killed · shorter is better"
+            .formatted(seconds);
+    svg.text(24, 58, subtitle, 12, QUIET, Anchor.START, false);
+    double longest =
+        sides.stream()
+            .flatMap(side -> side.deaths().stream())
+            .mapToDouble(death -> death.lost().median())
+            .reduce(0.1, Math::max);
+    double y = 84;
+    for (int death = 0; death < sides.get(0).deaths().size(); death++) {
+      String when = "killed after " + sides.get(0).deaths().get(death).percent() + " %";
+      svg.text(24, y + BAR - 4, when, 13, INK, Anchor.START, true);
+      for (int i = 0; i < sides.size(); i++) {
+        bar(svg, sides.get(i), sides.get(i).deaths().get(death), i, y, longest);
+        y += STEP;
+      }
+      y += GAP;
+    }
+    return svg.toDocument((int) y, TITLE);
+  }
+
+  private static void bar(
+      Svg svg, SideResult side, Death death, int number, double y, double longest) {
+    double lost = Math.max(0, death.lost().median());
+    double width = Math.max(1, lost * (WIDTH - LEFT - RIGHT - 60) / longest);
+    double x = LEFT + 60;
+    svg.text(x - 8, y + BAR - 4, side.side().label(), 12, INK, Anchor.END, false);
+    svg.rectangle(x, y, width, BAR, 2.5, COLORS.get(number % COLORS.size()));
+    String text = decimal(death.lost().median()) + " s · " + death.repeated() + " tasks again";
+    svg.text(x + width + 8, y + BAR - 4, text, 12, INK, Anchor.START, false);
+  }
+}

@@ -1,0 +1,291 @@
+package io.weft.shuffle;
+
+import io.weft.shuffle.ExchangeOptions.CopyOptions;
+import io.weft.shuffle.peer.ExchangeCounter;
+import io.weft.shuffle.peer.ExchangeCounters;
+import io.weft.shuffle.store.BlockCatalog;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.CopiedOutput;
+import io.weft.shuffle.store.OwnedOutput;
+import io.weft.shuffle.store.OwnedOutput.OwnedHold;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.OutputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Copies this executor's published map outputs to a store that outlives it, one after the other on
+ * a thread of its own. Outputs of the latest shuffle come first: earlier shuffles have probably
+ * been read. What waits is bounded in bytes and in age; beyond that, outputs are not copied.
+ *
+ * <p>Owns the daemon thread "weft-survive", which ends at close. Thread-safe.
+ */
+final class OutputCopier implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(OutputCopier.class);
+  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
+
+  /** The most likely to be needed comes first. */
+  private static final Comparator<Waiting> ORDER =
+      Comparator.comparing((Waiting waiting) -> waiting.requested == null)
+          .thenComparingInt(waiting -> -waiting.key.shuffleId())
+          .thenComparingLong(Waiting::number);
+
+  private final BlockCatalog catalog;
+  private final CopyOptions options;
+  private final ExchangeCounters counters;
+  private final Thread thread = new Thread(this::run, "weft-survive");
+
+  /** Guarded by its own monitor, as are the fields up to {@link #closed}. */
+  private final TreeSet<Waiting> queue = new TreeSet<>(ORDER);
+
+  private long queuedBytes;
+  private long lastNumber;
+  private boolean closed;
+
+  /** Outputs that are copied or were; completed when the copy ends, exceptionally if it failed. */
+  private final Map<BlockKey, CompletableFuture<Void>> copies = new ConcurrentHashMap<>();
+
+  /** Whether the last copy failed, so that only the first failure in a row is logged. */
+  private volatile boolean failing;
+
+  private volatile boolean skipped;
+
+  /**
+   * An output that waits.
+   *
+   * @param bytes that count as waiting
+   * @param number in the order of arrival
+   * @param since nanoseconds, as of {@code System.nanoTime}
+   * @param requested completed when the copy ends; null if no caller waits for it
+   */
+  private record Waiting(
+      BlockKey key, long bytes, long number, long since, CompletableFuture<Void> requested) {}
+
+  /** Starts the thread. */
+  OutputCopier(BlockCatalog catalog, CopyOptions options, ExchangeCounters counters) {
+    this.catalog = catalog;
+    this.options = options;
+    this.counters = counters;
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  /** Takes a published output. Returns at once. */
+  void published(OwnedOutput output) {
+    BlockKey key = output.index().key();
+    long bytes = output.index().storedBytes();
+    int dropped = 0;
+    synchronized (queue) {
+      queue.add(new Waiting(key, bytes, ++lastNumber, System.nanoTime(), null));
+      queuedBytes += bytes;
+      while (queuedBytes > options.maxBytesInFlight() && queue.size() > 1) {
+        queuedBytes -= queue.pollLast().bytes();
+        dropped++;
+      }
+      queue.notifyAll();
+    }
+    skip(dropped, "more bytes wait than may be in flight");
+  }
+
+  private void skip(int outputs, String reason) {
+    if (outputs == 0) {
+      return;
+    }
+    counters.add(ExchangeCounter.COPIES_SKIPPED, outputs);
+    if (!skipped) {
+      skipped = true;
+      LOG.warn("Map outputs are left without a copy, because {}", reason);
+    }
+  }
+
+  /**
+   * Copies an output before those that wait, unless it was copied before. Returns when it is
+   * copied; the driver then sends readers to the copy. If another executor has made the file, only
+   * that executor knows whether it is complete, so the driver is told nothing.
+   *
+   * @throws IOException if it is not copied within the timeout
+   */
+  void copyNow(BlockKey key, Duration timeout) throws IOException {
+    CompletableFuture<Void> own = new CompletableFuture<>();
+    CompletableFuture<Void> other = copies.putIfAbsent(key, own);
+    if (other == null) {
+      request(key, own);
+    }
+    try {
+      (other == null ? own : other).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (ExecutionException | TimeoutException e) {
+      if (e.getCause() instanceof FileAlreadyExistsException) {
+        return;
+      }
+      throw new IOException(key + " was not copied: " + e, e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException(key + " was not copied: the thread was interrupted");
+    }
+    options.listener().copied(key, true);
+  }
+
+  private void request(BlockKey key, CompletableFuture<Void> requested) {
+    synchronized (queue) {
+      if (closed) {
+        requested.completeExceptionally(new IOException("the executor ends"));
+      } else {
+        queue.add(new Waiting(key, 0, ++lastNumber, System.nanoTime(), requested));
+        queue.notifyAll();
+      }
+    }
+  }
+
+  /** Forgets a removed shuffle. */
+  void removed(int shuffle) {
+    synchronized (queue) {
+      queue.removeIf(
+          waiting -> {
+            boolean ended = waiting.key.shuffleId() == shuffle;
+            queuedBytes -= ended ? waiting.bytes : 0;
+            return ended;
+          });
+    }
+    copies
+        .entrySet()
+        .removeIf(
+            copy -> {
+              boolean ended = copy.getKey().shuffleId() == shuffle;
+              if (ended) {
+                copy.getValue().completeExceptionally(new IOException("its shuffle was removed"));
+              }
+              return ended;
+            });
+  }
+
+  private void run() {
+    try {
+      while (true) {
+        Waiting next = next();
+        try {
+          copy(next);
+        } catch (RuntimeException | Error e) {
+          failed(next.key, e);
+        }
+      }
+    } catch (InterruptedException e) {
+      LOG.debug("Map outputs are not copied any more", e);
+    }
+  }
+
+  private void copy(Waiting next) {
+    if (next.requested != null) {
+      copy(next.key, next.requested);
+    } else if (System.nanoTime() - next.since > options.maxAge().toNanos()) {
+      skip(1, "they waited longer than the maximum age");
+    } else if (catalog.contains(next.key)) {
+      CompletableFuture<Void> own = new CompletableFuture<>();
+      if (copies.putIfAbsent(next.key, own) == null && copy(next.key, own)) {
+        options.listener().copied(next.key, false);
+      }
+    }
+  }
+
+  private Waiting next() throws InterruptedException {
+    synchronized (queue) {
+      while (queue.isEmpty() && !closed) {
+        queue.wait();
+      }
+      if (closed) {
+        throw new InterruptedException("closed");
+      }
+      Waiting next = queue.pollFirst();
+      queuedBytes -= next.bytes;
+      return next;
+    }
+  }
+
+  /**
+   * Copies an output. An error must not end the thread. Returns whether the copy is complete and
+   * the output is still needed.
+   */
+  private boolean copy(BlockKey key, CompletableFuture<Void> done) {
+    try {
+      long bytes = write(key);
+      if (!catalog.contains(key)) {
+        options.store().delete(key);
+        throw new IOException("its shuffle was removed meanwhile");
+      }
+      counters.increment(ExchangeCounter.OUTPUTS_COPIED);
+      counters.add(ExchangeCounter.BYTES_COPIED, bytes);
+      failing = false;
+      done.complete(null);
+      return true;
+    } catch (IOException | RuntimeException | Error e) {
+      failed(key, e);
+      copies.remove(key, done);
+      done.completeExceptionally(e);
+      return false;
+    }
+  }
+
+  /** No task reads an output without rows, so it needs no file. */
+  private long write(BlockKey key) throws IOException {
+    try (OwnedHold hold = catalog.hold(key.shuffleId())) {
+      OwnedOutput output = hold.owned(key);
+      if (output.index().chunks() == 0) {
+        return 0;
+      }
+      OutputStream out = options.store().create(key);
+      boolean complete = false;
+      try {
+        try (out) {
+          CopiedOutput.write(output, catalog.encryptor(), out);
+        }
+        complete = true;
+      } finally {
+        if (!complete) {
+          options.store().delete(key);
+        }
+      }
+      return output.index().storedBytes();
+    }
+  }
+
+  private void failed(BlockKey key, Throwable failure) {
+    if (failure instanceof FileAlreadyExistsException || !catalog.contains(key)) {
+      LOG.debug("{} is not copied", key, failure);
+      return;
+    }
+    counters.increment(ExchangeCounter.COPIES_FAILED);
+    if (failing) {
+      LOG.debug("{} was not copied", key, failure);
+    } else {
+      LOG.warn("{} was not copied, and is computed again if it is lost", key, failure);
+    }
+    failing = true;
+  }
+
+  /** Ends the thread, a copy in progress included, and closes the store. */
+  @Override
+  public void close() {
+    synchronized (queue) {
+      closed = true;
+      queue.notifyAll();
+    }
+    thread.interrupt();
+    try {
+      thread.join(CLOSE_TIMEOUT.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    copies.values().forEach(copy -> copy.completeExceptionally(new IOException("closed")));
+    options.store().close();
+  }
+}

@@ -1,0 +1,384 @@
+package io.weft.shuffle;
+
+import static io.weft.shuffle.peer.ExchangeCounter.CHECKSUM_FAILURES;
+import static io.weft.shuffle.peer.ExchangeCounter.COPIED_BLOCKS;
+import static io.weft.shuffle.peer.ExchangeCounter.COPIES_FAILED;
+import static io.weft.shuffle.peer.ExchangeCounter.COPIES_SKIPPED;
+import static io.weft.support.TestBlocks.expected;
+import static io.weft.support.TestBlocks.readAll;
+import static io.weft.support.TestBlocks.request;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.shuffle.ExchangeOptions.CopyOptions;
+import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.BlockRequest;
+import io.weft.shuffle.fetch.FetchInterruptedException;
+import io.weft.shuffle.store.BlockKey;
+import io.weft.shuffle.store.CopyStore;
+import io.weft.support.TestBlocks;
+import io.weft.support.TestCluster;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.OutputStream;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Map outputs are copied, and read after their executor has ended. */
+class OutputCopierTest {
+  private static final String COPIES = "copies";
+  private static final int PARTITIONS = 3;
+
+  @TempDir Path folder;
+
+  private final MemoryStore store = new MemoryStore();
+  private final List<BlockKey> copied = new CopyOnWriteArrayList<>();
+  private final List<BlockKey> leaving = new CopyOnWriteArrayList<>();
+  private TestCluster cluster;
+
+  @BeforeEach
+  void start() throws IOException {
+    cluster = new TestCluster(folder);
+    limits(1L << 30, Duration.ofMinutes(5));
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    store.go.countDown();
+    cluster.close();
+  }
+
+  private void limits(long maxBytes, Duration maxAge) {
+    cluster.copies(
+        Optional.of(
+            new CopyOptions(
+                store,
+                COPIES,
+                maxBytes,
+                maxAge,
+                (key, leaves) -> (leaves ? leaving : copied).add(key))));
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void copiesAreReadWhenTheirExecutorHasEnded(boolean encrypted) throws IOException {
+    if (encrypted) {
+      cluster.encrypted();
+    }
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, 1, 5);
+    await().untilAsserted(() -> assertThat(copied).hasSize(5));
+    owner.close();
+    ExecutorExchange reader = cluster.open("reader");
+    assertThat(readAll(reader, requests(5, 0, PARTITIONS)))
+        .containsExactlyInAnyOrderElementsOf(
+            expected(1, 0, 5, 0, PARTITIONS, OutputCopierTest::size));
+    assertThat(readAll(reader, requests(5, 1, 2)))
+        .containsExactlyInAnyOrderElementsOf(expected(1, 0, 5, 1, 2, OutputCopierTest::size));
+    assertThat(reader.statistics().get(COPIED_BLOCKS)).isPositive();
+    TestCluster.assertNothingHeld(reader);
+  }
+
+  @Test
+  void encryptedCopiesHaveNoPlainBytes() throws IOException {
+    cluster.encrypted();
+    ExecutorExchange owner = cluster.open("owner");
+    BlockKey key = new BlockKey(1, 0);
+    byte[] plain = "many bytes that are easy to find".getBytes(StandardCharsets.UTF_8);
+    try (var output = owner.newMapOutput(key, 1)) {
+      var extent = output.allocate(plain.length);
+      owner.arena().view(extent).slice(0, plain.length).put(plain);
+      output.commit(0, extent, plain.length, 1);
+      output.publish();
+    }
+    await().untilAsserted(() -> assertThat(copied).containsExactly(key));
+    assertThat(new String(store.files.get(key), StandardCharsets.ISO_8859_1))
+        .doesNotContain("easy to find");
+  }
+
+  /** Every byte counts: of the head, of the index and of chunks. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void damagedAndTruncatedCopiesAreErrors(boolean encrypted) throws IOException {
+    if (encrypted) {
+      cluster.encrypted();
+    }
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, 1, 1);
+    BlockKey key = new BlockKey(1, 0);
+    await().untilAsserted(() -> assertThat(copied).containsExactly(key));
+    byte[] intact = store.files.get(key);
+    for (int at = 0; at < intact.length; at += 1 + intact.length / 97) {
+      byte[] damaged = intact.clone();
+      damaged[at] ^= 4;
+      store.files.put(key, damaged);
+      assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+          .as("byte %d of %d", at, intact.length)
+          .isInstanceOf(BlockFetchException.class);
+    }
+    store.files.put(key, Arrays.copyOf(intact, intact.length - 1));
+    assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("from its copy");
+    store.files.remove(key);
+    assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+        .isInstanceOf(BlockFetchException.class);
+    assertThat(owner.statistics().get(CHECKSUM_FAILURES)).isPositive();
+    owner.removeShuffle(1);
+    TestCluster.assertNothingHeld(owner);
+  }
+
+  /** Only Spark's kill of a task interrupts its thread; then there is no fetch failure. */
+  @Test
+  void errorsOfTheStoreAreFetchFailuresUnlessTheTaskIsKilled() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, 1, 1);
+    await().untilAsserted(() -> assertThat(copied).hasSize(1));
+    for (Exception failure :
+        List.of(
+            new SocketTimeoutException("no answer"),
+            new InterruptedIOException("a pool of connections was closed"),
+            new IllegalStateException("the client is closed"))) {
+      store.readFailure = failure;
+      assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+          .isInstanceOf(BlockFetchException.class)
+          .hasMessageContaining(failure.getMessage());
+      assertThat(Thread.currentThread().isInterrupted()).isFalse();
+    }
+    store.readFailure = new InterruptedIOException("killed");
+    store.interrupts = true;
+    assertThatThrownBy(() -> readAll(owner, requests(1, 0, PARTITIONS)))
+        .isInstanceOf(FetchInterruptedException.class);
+    assertThat(Thread.interrupted()).isTrue();
+    owner.removeShuffle(1);
+    TestCluster.assertNothingHeld(owner);
+  }
+
+  @Test
+  void outputsOfTheLatestShuffleAreCopiedFirst() throws Exception {
+    ExecutorExchange owner = cluster.open("owner");
+    store.block();
+    write(owner, 1, 1);
+    assertThat(store.entered.await(1, TimeUnit.MINUTES)).isTrue();
+    write(owner, 2, 2);
+    write(owner, 3, 2);
+    store.go.countDown();
+    await().untilAsserted(() -> assertThat(copied).hasSize(5));
+    assertThat(copied.stream().map(BlockKey::shuffleId)).containsExactly(1, 3, 3, 2, 2);
+  }
+
+  @Test
+  void beyondTheLimitOfBytesTheLeastLikelyToBeNeededAreLeftOut() throws Exception {
+    limits(1, Duration.ofMinutes(5));
+    ExecutorExchange owner = cluster.open("owner");
+    store.block();
+    write(owner, 1, 1);
+    assertThat(store.entered.await(1, TimeUnit.MINUTES)).isTrue();
+    write(owner, 2, 2);
+    write(owner, 3, 1);
+    store.go.countDown();
+    await().untilAsserted(() -> assertThat(copied).hasSize(2));
+    assertThat(copied.stream().map(BlockKey::shuffleId)).containsExactly(1, 3);
+    assertThat(owner.statistics().get(COPIES_SKIPPED)).isEqualTo(2);
+  }
+
+  @Test
+  void outputsThatWaitTooLongAreLeftOut() throws IOException {
+    limits(1L << 30, Duration.ZERO);
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, 1, 3);
+    await().untilAsserted(() -> assertThat(owner.statistics().get(COPIES_SKIPPED)).isEqualTo(3));
+    assertThat(store.files).isEmpty();
+  }
+
+  @Test
+  void aShuffleThatIsRemovedWhileItIsCopiedLeavesNothing() throws Exception {
+    ExecutorExchange owner = cluster.open("owner");
+    store.block();
+    write(owner, 1, 3);
+    assertThat(store.entered.await(1, TimeUnit.MINUTES)).isTrue();
+    owner.removeShuffle(1);
+    store.go.countDown();
+    write(owner, 2, 1);
+    await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(2, 0)));
+    assertThat(store.files).containsOnlyKeys(new BlockKey(2, 0));
+    assertThat(owner.statistics().get(COPIES_FAILED)).isZero();
+    await().untilAsserted(() -> assertThat(owner.statistics().retiredBytes()).isZero());
+  }
+
+  @Test
+  void aFailedCopyLeavesNoFileAndIsMadeAgainOnRequest() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    store.fails = true;
+    write(owner, 1, 1);
+    await().untilAsserted(() -> assertThat(owner.statistics().get(COPIES_FAILED)).isEqualTo(1));
+    assertThat(store.files).isEmpty();
+    BlockKey key = new BlockKey(1, 0);
+    assertThatThrownBy(() -> owner.copyNow(key)).isInstanceOf(IOException.class);
+    store.fails = false;
+    assertThat(owner.copyNow(key)).isTrue();
+    assertThat(owner.copyNow(key)).as("copied before").isTrue();
+    assertThat(leaving).containsExactly(key, key);
+    assertThat(store.files).containsOnlyKeys(key);
+  }
+
+  /** Another executor may have written half of it, so it does not count as a copy. */
+  @Test
+  void anotherExecutorsFileIsKeptAndNotReported() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    BlockKey key = new BlockKey(1, 0);
+    store.files.put(key, new byte[1]);
+    write(owner, 1, 2);
+    await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(1, 1)));
+    assertThat(store.files.get(key)).hasSize(1);
+    assertThat(owner.statistics().get(COPIES_FAILED)).isZero();
+  }
+
+  /** An output that was migrated or adopted after it was copied. Others must still be copied. */
+  @Test
+  void aCopyOnRequestThatAnotherExecutorMadeIsNoFailure() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    BlockKey key = new BlockKey(1, 0);
+    store.files.put(key, new byte[1]);
+    write(owner, 1, 1);
+    assertThat(owner.copyNow(key)).isTrue();
+    assertThat(leaving).as("it may be incomplete").isEmpty();
+    assertThat(store.files.get(key)).hasSize(1);
+  }
+
+  @Test
+  void anOutputWithoutRowsNeedsNoFile() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    BlockKey key = new BlockKey(1, 0);
+    TestBlocks.write(owner, key, PARTITIONS, (map, partition, chunk) -> 0);
+    await().untilAsserted(() -> assertThat(copied).containsExactly(key));
+    assertThat(store.files).isEmpty();
+  }
+
+  @Test
+  void withoutAPlaceNothingIsCopied() throws IOException {
+    cluster.copies(Optional.empty());
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, 1, 1);
+    assertThat(owner.copyNow(new BlockKey(1, 0))).isFalse();
+    assertThatThrownBy(() -> readAll(owner, requests(1, 0, 1)))
+        .isInstanceOf(BlockFetchException.class);
+  }
+
+  private static void write(ExecutorExchange owner, int shuffle, int maps) throws IOException {
+    for (int map = 0; map < maps; map++) {
+      TestBlocks.write(owner, new BlockKey(shuffle, map), PARTITIONS, OutputCopierTest::size);
+    }
+  }
+
+  /** Large and small chunks; partition 1 of every second map is empty. */
+  private static long size(long map, int partition, int chunk) {
+    if (chunk == 2 || (partition == 1 && map % 2 == 1)) {
+      return 0;
+    }
+    return chunk == 0 ? 300_001 : 17 + map;
+  }
+
+  private static List<BlockRequest> requests(int maps, int start, int end) {
+    return LongStream.range(0, maps)
+        .mapToObj(map -> request(COPIES, new BlockKey(1, map), start, end, 1000))
+        .toList();
+  }
+
+  /** Keeps copies in memory. */
+  private static final class MemoryStore implements CopyStore {
+    final Map<BlockKey, byte[]> files = new ConcurrentHashMap<>();
+    final CountDownLatch entered = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(0);
+    volatile boolean fails;
+    volatile Exception readFailure;
+    volatile boolean interrupts;
+
+    /** Makes the next copies wait. */
+    void block() {
+      go = new CountDownLatch(1);
+    }
+
+    @Override
+    public OutputStream create(BlockKey key) throws IOException {
+      entered.countDown();
+      try {
+        go.await();
+      } catch (InterruptedException e) {
+        throw new IOException(e);
+      }
+      if (files.putIfAbsent(key, new byte[0]) != null) {
+        throw new FileAlreadyExistsException(key.toString());
+      }
+      return new ByteArrayOutputStream() {
+        @Override
+        public void close() throws IOException {
+          if (fails) {
+            throw new IOException("the place is full");
+          }
+          files.put(key, toByteArray());
+        }
+      };
+    }
+
+    @Override
+    public CopyInput open(BlockKey key) throws IOException {
+      byte[] bytes = files.get(key);
+      if (bytes == null) {
+        throw new NoSuchFileException(key.toString());
+      }
+      return new CopyInput() {
+        @Override
+        public void readFully(long position, byte[] into, int offset, int length)
+            throws IOException {
+          if (interrupts) {
+            Thread.currentThread().interrupt();
+          }
+          if (readFailure instanceof IOException e) {
+            throw e;
+          }
+          if (readFailure instanceof RuntimeException e) {
+            throw e;
+          }
+          if (position + length > bytes.length) {
+            throw new EOFException("after " + bytes.length + " bytes");
+          }
+          System.arraycopy(bytes, (int) position, into, offset, length);
+        }
+
+        @Override
+        public void close() {}
+      };
+    }
+
+    @Override
+    public void delete(BlockKey key) {
+      files.remove(key);
+    }
+
+    @Override
+    public void close() {}
+  }
+}

@@ -1,0 +1,291 @@
+package io.weft.spark.driver;
+
+import io.weft.spark.config.AdoptionSettings;
+import io.weft.spark.config.SurviveSettings;
+import io.weft.spark.runtime.CopyFolder;
+import io.weft.spark.runtime.Messages.Copied;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.spark.FetchFailed;
+import org.apache.spark.SparkConf;
+import org.apache.spark.deploy.SparkHadoopUtil;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The copies of map outputs that executors have made, on the driver. When an executor is removed,
+ * readers of its outputs are sent to their copies. Deletes the copies of ended shuffles, all copies
+ * at the end, and those of dead applications of the user at the start.
+ *
+ * <p>If a copy cannot be read, the other copies of its shuffle are not read either. After a few
+ * such failures no reader is sent to copies any more: each costs an attempt of a stage, and Spark
+ * allows few.
+ *
+ * <p>Owns the thread "weft-survive", for calls to the file system. Thread-safe.
+ */
+public final class SurvivingOutputs extends SparkListener implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SurvivingOutputs.class);
+  private static final long POLL_MILLIS = 1000;
+  private static final long END_MILLIS = 10_000;
+
+  /** Time for a living executor on the host to adopt the outputs in place, which is cheaper. */
+  private static final long ADOPTION_MILLIS = 100;
+
+  /** Copies of a leaving executor are gathered for this time, because a move visits all outputs. */
+  private static final long GATHER_MILLIS = 150;
+
+  /** So often broken copies may cost an attempt of a stage. */
+  private static final int MAX_BROKEN = 3;
+
+  /** Executors whose copies are in progress may write for a short time after the deletion. */
+  private static final long LATE_COPIES_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+
+  /** A mark is renewed after this part of the age at which it is swept. */
+  private static final int MARKS = 4;
+
+  private final DriverState state;
+  private final OutputAdoptions places;
+  private final SparkConf conf;
+  private final String application;
+  private final Duration sweepAge;
+
+  /** The map ids of copied outputs, by shuffle. */
+  private final Map<Integer, Set<Long>> copies = new ConcurrentHashMap<>();
+
+  private final ScheduledThreadPoolExecutor thread =
+      new ScheduledThreadPoolExecutor(1, work -> daemon(work, "weft-survive"));
+
+  /** Null until it was created; only the thread uses it, and later the thread of the end. */
+  private volatile CopyFolder folder;
+
+  /** Only the thread uses these. */
+  private long marked;
+
+  private boolean warned;
+  private boolean swept;
+
+  /** The copies of leaving executors that are to be moved, by executor. Guarded by itself. */
+  private final Map<String, Map<Integer, Set<Long>>> leaving = new HashMap<>();
+
+  /** How often copies of a shuffle could not be read. */
+  private final AtomicInteger broken = new AtomicInteger();
+
+  /**
+   * Starts the thread.
+   *
+   * @param application name of its folder
+   */
+  public SurvivingOutputs(
+      DriverState state, OutputAdoptions places, SparkConf conf, String application) {
+    this.state = state;
+    this.places = places;
+    this.conf = conf;
+    this.application = application;
+    this.sweepAge = SurviveSettings.SWEEP_AGE.get(conf);
+    thread.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+    ScheduledFuture<?> unused =
+        thread.scheduleWithFixedDelay(this::maintain, 0, POLL_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  private static Thread daemon(Runnable work, String name) {
+    Thread thread = new Thread(work, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /** An exception would end the repetition. */
+  private void maintain() {
+    try {
+      maintainOnce();
+    } catch (RuntimeException e) {
+      LOG.debug("Copies were not looked after; this is tried again", e);
+    }
+  }
+
+  private void maintainOnce() {
+    if (folder == null) {
+      create();
+    } else {
+      mark(folder);
+      deleteEnded(folder);
+    }
+    if (!swept) {
+      swept = true;
+      sweep();
+    }
+  }
+
+  /** Creates the folder. The next call tries again. */
+  private void create() {
+    CopyFolder opened = null;
+    try {
+      opened = CopyFolder.open(conf, application);
+      opened.create();
+      marked = System.nanoTime();
+      folder = opened;
+      LOG.info("Map outputs are copied to {}", opened);
+    } catch (IOException | RuntimeException e) {
+      if (opened != null) {
+        opened.close();
+      }
+      if (warned) {
+        LOG.debug("The folder for copies of map outputs was not created", e);
+      } else {
+        warned = true;
+        LOG.warn("Map outputs are not copied until the folder for copies can be created", e);
+      }
+    }
+  }
+
+  private void mark(CopyFolder current) {
+    if (System.nanoTime() - marked <= sweepAge.toNanos() / MARKS) {
+      return;
+    }
+    try {
+      current.mark();
+      marked = System.nanoTime();
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("The mark in {} was not renewed; this is tried again", current, e);
+    }
+  }
+
+  private void deleteEnded(CopyFolder current) {
+    for (int shuffle : DriverState.ended(List.copyOf(copies.keySet()))) {
+      try {
+        current.deleteShuffle(shuffle);
+        copies.remove(shuffle);
+      } catch (IOException | RuntimeException e) {
+        LOG.debug("Copies of shuffle {} were not deleted; this is tried again", shuffle, e);
+      }
+    }
+  }
+
+  private void sweep() {
+    try {
+      String path = SurviveSettings.path(conf).orElseThrow();
+      CopyFolder.sweep(path, SparkHadoopUtil.get().newConfiguration(conf), sweepAge)
+          .forEach(deleted -> LOG.info("Deleted {}, copies of an application that died", deleted));
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Copies of applications that died were not deleted", e);
+    }
+  }
+
+  /**
+   * Takes the message of an executor. Does not block. Without the mark, a sweep could delete the
+   * copy at any time.
+   */
+  public void copied(Copied copy) {
+    if (folder == null) {
+      return;
+    }
+    copies
+        .computeIfAbsent(copy.shuffleId(), shuffle -> ConcurrentHashMap.newKeySet())
+        .add(copy.mapId());
+    if (copy.leaving() || !state.isRunning(copy.executorId())) {
+      gather(copy);
+    }
+  }
+
+  private void gather(Copied copy) {
+    synchronized (leaving) {
+      if (leaving.isEmpty()) {
+        ScheduledFuture<?> unused =
+            thread.schedule(this::moveGathered, GATHER_MILLIS, TimeUnit.MILLISECONDS);
+      }
+      leaving
+          .computeIfAbsent(copy.executorId(), executor -> new HashMap<>())
+          .computeIfAbsent(copy.shuffleId(), shuffle -> new HashSet<>())
+          .add(copy.mapId());
+    }
+  }
+
+  private void moveGathered() {
+    Map<String, Map<Integer, Set<Long>>> gathered;
+    synchronized (leaving) {
+      gathered = Map.copyOf(leaving);
+      leaving.clear();
+    }
+    gathered.forEach(this::move);
+  }
+
+  private void move(String executor, Map<Integer, Set<Long>> outputs) {
+    if (broken.get() < MAX_BROKEN) {
+      places.move(executor, SurviveSettings.place(), outputs);
+    }
+  }
+
+  /** Forgets the copies of a shuffle of which one could not be read. */
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd end) {
+    if (!(end.reason() instanceof FetchFailed failed)
+        || failed.bmAddress() == null
+        || !failed.bmAddress().executorId().equals(SurviveSettings.place().executorId())) {
+      return;
+    }
+    // The key stays, so that the files are deleted with the shuffle.
+    Set<Long> dropped = copies.put(failed.shuffleId(), ConcurrentHashMap.newKeySet());
+    if (dropped == null || dropped.isEmpty()) {
+      return; // Another task has reported the same failure.
+    }
+    LOG.warn("A copy was not read; {} copies of its shuffle are left unused", dropped.size());
+    if (broken.incrementAndGet() == MAX_BROKEN) {
+      LOG.warn("Copies are not used any more, because some were not read {} times", MAX_BROKEN);
+    }
+  }
+
+  /** Must be called after the state knows of the end. Called on the thread of listeners. */
+  @Override
+  public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+    Runnable move = () -> move(removed.executorId(), copies);
+    if (AdoptionSettings.isOn(conf)) {
+      ScheduledFuture<?> unused = thread.schedule(move, ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
+    } else {
+      move.run();
+    }
+  }
+
+  /** Stops the thread and deletes all copies. Waits 10 s at most. */
+  @Override
+  public void close() {
+    thread.shutdownNow();
+    Thread end = daemon(this::end, "weft-survive-end");
+    end.start();
+    try {
+      end.join(END_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (end.isAlive()) {
+      LOG.warn("Copies in {} are not deleted yet; a later application does it", folder);
+    }
+  }
+
+  private void end() {
+    CopyFolder last = folder;
+    if (last == null) {
+      return;
+    }
+    try (last) {
+      last.deleteAll();
+      LockSupport.parkNanos(LATE_COPIES_NANOS);
+      last.deleteAll();
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Copies in {} were not deleted; a later application does it", last, e);
+    }
+  }
+}

@@ -1,0 +1,184 @@
+package io.weft.spark.driver;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.weft.shuffle.peer.PeerAddress;
+import io.weft.spark.compat.MapStatuses;
+import io.weft.spark.config.Activation;
+import io.weft.spark.config.SurviveSettings;
+import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
+import io.weft.spark.runtime.Messages.Copied;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.apache.spark.FetchFailed;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.storage.BlockManagerId;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import scala.Option;
+
+/** Copies on the driver, with Spark's own tracker and a local folder. */
+class SurvivingOutputsTest {
+  private static final int SHUFFLE = 7;
+  private static final int MAPS = 4;
+  private static final String EXECUTOR = "1";
+
+  private static SparkContext spark;
+
+  @TempDir Path root;
+
+  private final SparkConf conf = new SparkConf(false).set("spark.weft.adopt.enabled", "false");
+  private final DriverState state = new DriverState(Activation.decide(conf), conf);
+  private final OutputAdoptions places =
+      new OutputAdoptions(state, new ShuffleStages(shuffle -> true, shuffle -> false));
+  private MapOutputTrackerMaster tracker;
+
+  @BeforeAll
+  static void startSpark() {
+    spark =
+        new SparkContext(
+            new SparkConf(false)
+                .setMaster("local[1]")
+                .setAppName("copies")
+                .set("spark.ui.enabled", "false")
+                .set("spark.driver.host", "127.0.0.1"));
+  }
+
+  @AfterAll
+  static void stopSpark() {
+    spark.stop();
+  }
+
+  @BeforeEach
+  void register() {
+    state.announced(new PeerAddress(EXECUTOR, "00000001", "host", 1, "/f", "t", "boot", "1"));
+    tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
+    tracker.registerShuffle(SHUFFLE, MAPS, 1);
+    BlockManagerId place = BlockManagerId.apply(EXECUTOR, "host", 7000, Option.empty());
+    for (int map = 0; map < MAPS; map++) {
+      tracker.registerMapOutput(
+          SHUFFLE, map, MapStatuses.create(place, new long[] {1}, 10 + map, 0));
+    }
+  }
+
+  @AfterEach
+  void unregister() {
+    if (tracker.containsShuffle(SHUFFLE)) {
+      tracker.unregisterShuffle(SHUFFLE);
+    }
+    places.close();
+  }
+
+  private SurvivingOutputs start(Path path) {
+    conf.set("spark.weft.survive.path", path.toUri().toString());
+    return new SurvivingOutputs(state, places, conf, "app-1");
+  }
+
+  /** Each failure costs an attempt of a stage, so the other copies are not tried one by one. */
+  @Test
+  void copiesOfAShuffleAreNotUsedAfterOneWasNotRead() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11);
+      outputs.onTaskEnd(notRead());
+      copied(outputs, 12);
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "fallback", "1"));
+    }
+  }
+
+  @Test
+  void afterAFewFailuresNoCopyIsUsed() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      for (int map = 10; map < 13; map++) {
+        copied(outputs, map);
+        outputs.onTaskEnd(notRead());
+        outputs.onTaskEnd(notRead());
+      }
+      copied(outputs, 10, 11, 12);
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      places.move(EXECUTOR, SurviveSettings.place(), Map.of(SHUFFLE, Set.of(13L)));
+      await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "1", "fallback"));
+    }
+  }
+
+  @Test
+  void outputsOfALeavingExecutorMoveTogether() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      long epoch = tracker.getEpoch();
+      for (int map = 10; map < 10 + MAPS; map++) {
+        outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true));
+      }
+      await().untilAsserted(() -> assertThat(at()).containsOnly("fallback"));
+      await().untilAsserted(() -> assertThat(tracker.getEpoch()).isEqualTo(epoch + 1));
+    }
+  }
+
+  /** A place that is not ready yet, such as a file system that still starts. */
+  @Test
+  void theFolderIsCreatedLaterIfItCannotBeAtTheStart() throws IOException {
+    Path path = Files.createFile(root.resolve("path"));
+    try (SurvivingOutputs outputs = start(path)) {
+      copied(outputs, 10);
+      Files.delete(path);
+      awaitFolder();
+      copied(outputs, 11);
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      await().untilAsserted(() -> assertThat(at()).containsExactly("1", "fallback", "1", "1"));
+    }
+    assertThat(marks()).as("after the end").isEmpty();
+  }
+
+  private static void copied(SurvivingOutputs outputs, long... maps) {
+    for (long map : maps) {
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, false));
+    }
+  }
+
+  private static SparkListenerTaskEnd notRead() {
+    FetchFailed failed = new FetchFailed(SurviveSettings.place(), SHUFFLE, 10, 0, 0, "damaged");
+    return new SparkListenerTaskEnd(4, 0, "ResultTask", failed, null, null, null);
+  }
+
+  /** The thread goes on soon after it has written the mark. */
+  private void awaitFolder() {
+    await()
+        .until(
+            () ->
+                !marks().isEmpty()
+                    && Thread.getAllStackTraces().keySet().stream()
+                        .filter(thread -> thread.getName().equals("weft-survive"))
+                        .allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
+  }
+
+  private List<Path> marks() throws IOException {
+    try (Stream<Path> all = Files.walk(root)) {
+      return all.filter(file -> file.endsWith("alive")).toList();
+    }
+  }
+
+  private List<String> at() {
+    return IntStream.range(0, MAPS)
+        .mapToObj(map -> tracker.shuffleStatuses().apply(SHUFFLE).mapStatuses()[map])
+        .map(status -> status.location().executorId())
+        .toList();
+  }
+}
