@@ -36,7 +36,8 @@ class WithoutJfrTest {
         .forEach(command::add);
     String classPath =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
-    command.addAll(List.of("--limit-modules", "java.se,jdk.unsupported,jdk.security.auth", "-Xmx512m"));
+    command.addAll(
+        List.of("--limit-modules", "java.se,jdk.unsupported,jdk.security.auth", "-Xmx512m"));
     command.addAll(List.of("-cp", classPath, WithoutJfrTest.class.getName(), folder.toString()));
     Path log = folder.resolve("log");
     Process child =
