@@ -11,6 +11,7 @@ import io.weft.tests.application.RddJob;
 import io.weft.tests.support.Browser;
 import io.weft.tests.support.BrowserTab;
 import io.weft.tests.support.BuildTree;
+import io.weft.tests.support.EventLogServer;
 import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.MapOutputs;
 import io.weft.tests.support.ShownNumber;
@@ -32,12 +33,7 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.apache.spark.SecurityManager;
-import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaRDD;
-import org.apache.spark.deploy.history.FsHistoryProvider;
-import org.apache.spark.deploy.history.HistoryServer;
-import org.apache.spark.internal.config.package$;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.Utils;
@@ -52,7 +48,6 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import scala.Option;
 
 /**
  * The Weft tab in a real browser: one application of two executors with a shuffle of each route,
@@ -427,31 +422,14 @@ class WeftTabInBrowserTest {
     List<String> settings = column("settings", "Key");
     String application = CLUSTER.context().applicationId();
     CLUSTER.stop();
-    SparkConf conf =
-        new SparkConf(false)
-            .set("spark.history.fs.logDirectory", WORKSPACE.folder().resolve("events").toString())
-            .set("spark.driver.host", "127.0.0.1");
-    FsHistoryProvider provider = new FsHistoryProvider(conf);
-    HistoryServer history =
-        new HistoryServer(
-            conf,
-            provider,
-            new SecurityManager(conf, Option.empty(), package$.MODULE$.AUTH_SECRET_FILE()),
-            0);
-    history.bind();
-    try {
-      provider.start();
-      await()
-          .atMost(Duration.ofMinutes(1))
-          .until(() -> provider.getApplicationInfo(application).isDefined());
-      tab.load("http://127.0.0.1:" + history.boundPort() + "/history/" + application + "/jobs/");
+    try (EventLogServer history = new EventLogServer(WORKSPACE.folder().resolve("events"))) {
+      history.await(application);
+      tab.load(history.address() + "/history/" + application + "/jobs/");
       tab.follow("a", "Weft");
       assertThat(table("shuffles")).isEqualTo(shuffles);
       assertThat(column("settings", "Key")).isEqualTo(settings);
       tab.follow("#weft th a", "Rows");
       checkOrder("Rows");
-    } finally {
-      history.stop();
     }
   }
 }
