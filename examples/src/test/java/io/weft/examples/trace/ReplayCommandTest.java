@@ -134,7 +134,7 @@ class ReplayCommandTest {
     assertThat(replayed.network()).isEqualTo(60_000);
   }
 
-  /** A segment has 1 MiB here; the rest of the output, which nobody read, has 9 MB. */
+  /** A segment has 1 MiB here; the rest of the output, which was not read, has 9 MB. */
   @Test
   void bytesThatWereNotReadAreWrittenInChunks() throws IOException {
     Path trace = trace(process(1, "a"), write(1, 1, 9_000_000), read(1, 1, 10, 1, 0, 200_000));
