@@ -51,9 +51,10 @@ class ReplayCommandTest {
     String path = pid == map ? "own" : map == 3 ? "tcp" : "shm";
     return """
         {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
-        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":2,"rows":9,"bytes":%d,
+        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":%d,"rows":9,"bytes":%d,
         "peer":"%d","path":"%s"}}"""
-        .formatted(pid, at, reader, map, partition, partition, bytes, map, path);
+        .formatted(
+            pid, at, reader, map, partition, partition, Math.min(2, bytes), bytes, map, path);
   }
 
   /** Executors 1 and 2 on one host read from each other and from executor 3 on another one. */
