@@ -25,6 +25,10 @@ import org.junit.jupiter.api.io.TempDir;
 class WithoutJfrTest {
   private static final Sizes SIZES = (map, partition, chunk) -> chunk < 2 ? 70_000 : 0;
 
+  /** What Spark and Weft need. */
+  private static final String MODULES =
+      "java.se,jdk.management,jdk.security.auth,jdk.unsupported";
+
   @TempDir Path folder;
 
   @Test
@@ -36,8 +40,7 @@ class WithoutJfrTest {
         .forEach(command::add);
     String classPath =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
-    command.addAll(
-        List.of("--limit-modules", "java.se,jdk.unsupported,jdk.security.auth", "-Xmx512m"));
+    command.addAll(List.of("--limit-modules", MODULES, "-Xmx512m"));
     command.addAll(List.of("-cp", classPath, WithoutJfrTest.class.getName(), folder.toString()));
     Path log = folder.resolve("log");
     Process child =

@@ -51,9 +51,10 @@ class ReplayCommandTest {
     String path = pid == map ? "own" : map == 3 ? "tcp" : "shm";
     return """
         {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
-        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":2,"rows":9,"bytes":%d,
+        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":%d,"rows":9,"bytes":%d,
         "peer":"%d","path":"%s"}}"""
-        .formatted(pid, at, reader, map, partition, partition, bytes, map, path);
+        .formatted(
+            pid, at, reader, map, partition, partition, Math.min(2, bytes), bytes, map, path);
   }
 
   /** Executors 1 and 2 on one host read from each other and from executor 3 on another one. */
@@ -134,7 +135,7 @@ class ReplayCommandTest {
     assertThat(replayed.network()).isEqualTo(60_000);
   }
 
-  /** A segment has 1 MiB here; the rest of the output, which nobody read, has 9 MB. */
+  /** A segment has 1 MiB here; the rest of the output, which was not read, has 9 MB. */
   @Test
   void bytesThatWereNotReadAreWrittenInChunks() throws IOException {
     Path trace = trace(process(1, "a"), write(1, 1, 9_000_000), read(1, 1, 10, 1, 0, 200_000));
