@@ -24,6 +24,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
@@ -34,6 +35,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -244,6 +246,55 @@ class OutputCopierTest {
     assertThat(store.files).containsOnlyKeys(key);
   }
 
+  /** For example if a class of the file system is missing. Later copies are still made. */
+  @Test
+  void anErrorOfTheStoreDoesNotEndTheThread() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    store.breaks = true;
+    write(owner, 1, 1);
+    await().untilAsserted(() -> assertThat(owner.statistics().get(COPIES_FAILED)).isEqualTo(1));
+    store.breaks = false;
+    write(owner, 2, 1);
+    await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(2, 0)));
+  }
+
+  @Test
+  void aRequestedCopyIsMadeBeforeThoseThatWait() throws Exception {
+    ExecutorExchange owner = cluster.open("owner");
+    store.block();
+    write(owner, 1, 1);
+    assertThat(store.entered.await(1, TimeUnit.MINUTES)).isTrue();
+    write(owner, 2, 2);
+    BlockKey key = new BlockKey(1, 5);
+    TestBlocks.write(owner, key, PARTITIONS, OutputCopierTest::size);
+    CompletableFuture<Boolean> requested =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return owner.copyNow(key);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            });
+    await()
+        .until(
+            () ->
+                Thread.getAllStackTraces().entrySet().stream()
+                    .anyMatch(
+                        thread ->
+                            Arrays.stream(thread.getValue())
+                                .anyMatch(
+                                    frame ->
+                                        frame.getMethodName().equals("copyNow")
+                                            && thread.getKey().getState()
+                                                == Thread.State.TIMED_WAITING)));
+    store.go.countDown();
+    assertThat(requested.get(1, TimeUnit.MINUTES)).isTrue();
+    await().untilAsserted(() -> assertThat(copied).hasSize(3));
+    assertThat(leaving).containsExactly(key);
+    assertThat(store.made.subList(0, 2)).containsExactly(new BlockKey(1, 0), key);
+  }
+
   /** Another executor may have written half of it, so it does not count as a copy. */
   @Test
   void anotherExecutorsFileIsKeptAndNotReported() throws IOException {
@@ -312,7 +363,9 @@ class OutputCopierTest {
     final Map<BlockKey, byte[]> files = new ConcurrentHashMap<>();
     final CountDownLatch entered = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(0);
+    final List<BlockKey> made = new CopyOnWriteArrayList<>();
     volatile boolean fails;
+    volatile boolean breaks;
     volatile Exception readFailure;
     volatile boolean interrupts;
 
@@ -324,6 +377,10 @@ class OutputCopierTest {
     @Override
     public OutputStream create(BlockKey key) throws IOException {
       entered.countDown();
+      if (breaks) {
+        throw new NoClassDefFoundError("a/client");
+      }
+      made.add(key);
       try {
         go.await();
       } catch (InterruptedException e) {

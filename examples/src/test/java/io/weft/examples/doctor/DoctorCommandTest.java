@@ -15,6 +15,7 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
@@ -111,7 +112,9 @@ class DoctorCommandTest {
   /** Makes the folder of an application's copies with a mark of this age. */
   private static Path application(Path copies, String name, Duration age) throws IOException {
     String user = System.getProperty("user.name");
-    Path application = Files.createDirectories(copies.resolve("weft-" + user).resolve(name));
+    Path ofUser = Files.createDirectories(copies.resolve("weft-" + user));
+    Files.setPosixFilePermissions(ofUser, PosixFilePermissions.fromString("rwx------"));
+    Path application = Files.createDirectory(ofUser.resolve(name));
     Path mark = Files.createFile(application.resolve("alive"));
     Files.setLastModifiedTime(mark, FileTime.from(Instant.now().minus(age)));
     return application;

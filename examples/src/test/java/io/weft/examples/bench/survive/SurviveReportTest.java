@@ -38,7 +38,7 @@ class SurviveReportTest {
             .map(line -> line.strip().replaceAll(" +", " "))
             .toList();
     assertThat(lines)
-        .contains("Spark 121 30.0 60.0 20", "Weft, adoption 121 30.0 2.5 1")
+        .contains("Spark 121.0 30.0 60.0 20", "Weft, adoption 121.0 30.0 2.5 1")
         .anyMatch(line -> line.contains("lost after 50 %, s"))
         .last()
         .asString()
