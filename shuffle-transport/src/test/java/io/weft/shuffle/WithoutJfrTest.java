@@ -26,8 +26,7 @@ class WithoutJfrTest {
   private static final Sizes SIZES = (map, partition, chunk) -> chunk < 2 ? 70_000 : 0;
 
   /** What Spark and Weft need. */
-  private static final String MODULES =
-      "java.se,jdk.management,jdk.security.auth,jdk.unsupported";
+  private static final String MODULES = "java.se,jdk.management,jdk.security.auth,jdk.unsupported";
 
   @TempDir Path folder;
 
