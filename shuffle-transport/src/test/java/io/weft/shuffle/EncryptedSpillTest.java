@@ -258,7 +258,7 @@ class EncryptedSpillTest {
           .hasMessageContaining("privateMemory");
       assertThatThrownBy(reader::next)
           .isInstanceOf(UncheckedIOException.class)
-          .hasMessageContaining("no memory to decrypt a chunk")
+          .hasMessageContaining("no memory to load a chunk")
           .hasMessageContaining("privateMemory");
       writer.release(all);
       assertThat(writer.isAtShare()).isFalse();
