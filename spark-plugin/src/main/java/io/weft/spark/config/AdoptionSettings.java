@@ -21,9 +21,8 @@ public final class AdoptionSettings {
           SettingTypes.bool(),
           false,
           APPLICATION,
-          "Whether an executor adopts the map outputs of another executor of its"
-              + " application that is killed on its host. New. Blocks in GPU memory cannot be"
-              + " adopted.");
+          "Whether an executor adopts the map outputs of another one of its application that is"
+              + " killed on its host. New. Blocks in GPU memory cannot be adopted.");
 
   /** How long an adoption may take. */
   public static final Setting<Duration> TIMEOUT =
@@ -32,8 +31,7 @@ public final class AdoptionSettings {
           SettingTypes.duration(Duration.ofMillis(100), Duration.ofHours(1)),
           Duration.ofSeconds(30),
           APPLICATION,
-          "How long an executor that adopts map outputs waits for each of the driver's"
-              + " answers.");
+          "How long an executor that adopts waits for each answer of the driver.");
 
   /** Which chunks are verified. */
   public static final Setting<Verify> VERIFY =
@@ -42,8 +40,8 @@ public final class AdoptionSettings {
           SettingTypes.choice(Verify.class),
           Verify.SAMPLE,
           APPLICATION,
-          "Which chunks on disk are verified before their map output is adopted: none, the"
-              + " first of each output (sample), or all (whole).");
+          "Which chunks on disk are verified before adoption: none, the first of each map"
+              + " output (sample), or all (whole).");
 
   /** Whether adopted memory counts in the budget of its new owner. */
   public static final Setting<Boolean> IN_BUDGET =
@@ -52,9 +50,8 @@ public final class AdoptionSettings {
           SettingTypes.bool(),
           true,
           APPLICATION,
-          "Whether adopted segments count in spark.weft.memory.size and"
-              + " spark.weft.spill.size of the executor that adopts them. When false, it has its"
-              + " whole budget beside them. In both cases it adopts at most these sizes.");
+          "Whether adopted segments count in the adopter's spark.weft.memory.size and"
+              + " spark.weft.spill.size. In any case it adopts at most these sizes.");
 
   /** How long outputs wait for a later executor. */
   public static final Setting<Duration> KEEP_TIME =
@@ -63,11 +60,10 @@ public final class AdoptionSettings {
           SettingTypes.duration(Duration.ZERO, Duration.ofDays(1)),
           Duration.ZERO,
           APPLICATION,
-          "How long the folders of dead executors are kept on a host where no executor of the"
-              + " application is left, or up to 10 s less, so that a replacement that starts there"
-              + " adopts them. After that, or when the driver on that host ends, they are deleted as"
-              + " usual. 0: until an executor of another application starts there. A number without"
-              + " a unit is seconds.");
+          "How long, or up to 10 s less, folders of dead executors are kept on a host where no"
+              + " executor of the application is left, for a replacement that starts there."
+              + " They are deleted after that, or when the driver on that host ends. 0: until"
+              + " an executor of another application starts there.");
 
   private AdoptionSettings() {}
 

@@ -22,10 +22,9 @@ public final class SurviveSettings {
           SettingTypes.bool(),
           false,
           APPLICATION,
-          "Whether executors copy their map outputs to spark.weft.survive.path in the background."
-              + " If an executor is lost, tasks read the copies, and Spark need not compute the"
-              + " outputs again. Also on if that path is set. New. Blocks in GPU memory are not"
-              + " copied.");
+          "Whether executors copy their map outputs in the background, for tasks that read them"
+              + " after an executor is lost. New. Setting spark.weft.survive.path turns it on,"
+              + " too. Blocks in GPU memory are not copied.");
 
   /** Where copies are. */
   public static final Setting<String> PATH =
@@ -34,8 +33,8 @@ public final class SurviveSettings {
           SettingTypes.hadoopPath("empty for " + SPARKS_PATH),
           "",
           APPLICATION,
-          "The folder of the copies, in any file system of Hadoop that all executors and the driver"
-              + " reach. Each application has a folder of its own in it, deleted at its end.");
+          "The folder of the copies, in a file system of Hadoop that all executors and the"
+              + " driver reach. Each application deletes its own folder in it at its end.");
 
   /** What may wait for its copy. */
   public static final Setting<Long> MAX_BYTES_IN_FLIGHT =
@@ -44,9 +43,8 @@ public final class SurviveSettings {
           SettingTypes.bytes(1, 1L << 50),
           4L << 30,
           APPLICATION,
-          "The most bytes of map outputs of an executor that wait for their copy. Beyond that,"
-              + " those least likely to be needed are not copied: outputs of the earliest shuffle,"
-              + " the last published first.");
+          "Maximum bytes of an executor's map outputs that wait for their copy. Beyond it,"
+              + " outputs of the earliest shuffle are not copied, the last published first.");
 
   /** How long an output may wait for its copy. */
   public static final Setting<Duration> MAX_AGE =
@@ -55,8 +53,7 @@ public final class SurviveSettings {
           SettingTypes.duration(Duration.ofSeconds(1), Duration.ofDays(365)),
           Duration.ofMinutes(10),
           APPLICATION,
-          "A map output that has waited longer for its copy is not copied. A number without a unit"
-              + " is seconds.");
+          "A map output that has waited longer for its copy is not copied.");
 
   /** When copies of an application without a driver are deleted. */
   public static final Setting<Duration> SWEEP_AGE =
@@ -65,10 +62,8 @@ public final class SurviveSettings {
           SettingTypes.duration(Duration.ofMinutes(1), Duration.ofDays(365)),
           Duration.ofHours(1),
           APPLICATION,
-          "The copies of an application that ended without deleting them are deleted after this"
-              + " time, when another application of the same user with the same path starts. Each"
-              + " driver renews a mark in its folder after a quarter of this time. A number without"
-              + " a unit is seconds.");
+          "Copies that an ended application has left are deleted after this time by the next"
+              + " application of the same user with the same path.");
 
   private SurviveSettings() {}
 

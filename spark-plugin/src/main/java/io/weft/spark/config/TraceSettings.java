@@ -17,9 +17,9 @@ public final class TraceSettings {
           SettingTypes.absolutePath("empty (no recording)"),
           "",
           APPLICATION,
-          "Folder on the executors' hosts in which each executor records Weft's events with Java"
-              + " Flight Recorder, in a file with a name like APPLICATION-1.jfr for executor 1."
-              + " The file is complete when the executor has ended. bin/weft trace merges the files.");
+          "Folder on the executors' hosts in which each executor records Weft's events with"
+              + " Java Flight Recorder, in a file such as APPLICATION-1.jfr. The file is"
+              + " complete when the executor has ended. bin/weft trace merges the files.");
 
   /** The largest size of a recording. */
   public static final Setting<Long> MAX_SIZE =
@@ -28,7 +28,7 @@ public final class TraceSettings {
           SettingTypes.bytes(MIB, 1L << 40),
           1024 * MIB,
           APPLICATION,
-          "About the largest size of the recording of an executor. The oldest events are deleted"
+          "Approximate maximum size of an executor's recording. The oldest events are deleted"
               + " first.");
 
   private TraceSettings() {}
