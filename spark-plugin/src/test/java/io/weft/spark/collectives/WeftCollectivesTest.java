@@ -149,9 +149,12 @@ class WeftCollectivesTest {
               Communicator communicator = WeftCollectives.communicator(task);
               SEEN.put("retry " + task.stageAttemptNumber(), communicator.id());
               if (task.stageAttemptNumber() == 0 && task.partitionId() == 1) {
+                // Else Spark may kill the other task before it has its communicator.
+                communicator.barrier();
                 throw new IllegalStateException("boom");
               }
               try {
+                communicator.barrier();
                 return "sum " + BarrierJobs.sumOfRanks(communicator);
               } catch (RuntimeException e) {
                 SEEN.put("message", e.getMessage());

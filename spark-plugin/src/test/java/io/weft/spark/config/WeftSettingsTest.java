@@ -48,6 +48,8 @@ class WeftSettingsTest {
     expected.put("spark.weft.survive.maxBytesInFlight", "4g");
     expected.put("spark.weft.survive.maxAge", "600s");
     expected.put("spark.weft.survive.sweepAge", "3600s");
+    expected.put("spark.weft.trace.folder", "");
+    expected.put("spark.weft.trace.maxSize", "1g");
     expected.put("spark.weft.fetch.timeout", "120s");
     expected.put("spark.weft.fetch.requestSize", "8m");
     expected.put("spark.weft.fetch.maxBytesInFlight", "48m");
