@@ -27,6 +27,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * @param skewSplits parts of partitions that were split because of skew
  */
 record FinalPlan(List<String> operators, int readPartitions, int skewSplits) {
+  private static final int ATTEMPTS = 4;
+
   /** Nodes that depend on the route, or only wrap others. */
   private static final Set<String> LEFT_OUT =
       Set.of(
@@ -36,11 +38,28 @@ record FinalPlan(List<String> operators, int readPartitions, int skewSplits) {
           "RowToColumnar",
           "WeftColumnarToRow");
 
-  /** Runs a query with and without Weft, and returns how the plans differ. */
+  /**
+   * Runs a query with and without Weft, and returns how the plans differ. An adaptive plan also
+   * depends on which of two stages ends first, so plans differ only if they do {@link #ATTEMPTS}
+   * times.
+   */
   static Optional<String> difference(SparkSession session, String query) {
-    FinalPlan without = run(session, query, false);
-    FinalPlan with = run(session, query, true);
-    return without.difference(with);
+    List<FinalPlan> without = new ArrayList<>();
+    List<FinalPlan> with = new ArrayList<>();
+    Optional<String> difference = Optional.empty();
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      without.add(run(session, query, false));
+      with.add(run(session, query, true));
+      difference = without.get(attempt).difference(with.get(attempt));
+      if (without.stream().anyMatch(one -> with.stream().anyMatch(one::isLike))) {
+        return Optional.empty();
+      }
+    }
+    return difference;
+  }
+
+  private boolean isLike(FinalPlan other) {
+    return difference(other).isEmpty();
   }
 
   /** Runs queries by name, and returns the differences of their plans. */
