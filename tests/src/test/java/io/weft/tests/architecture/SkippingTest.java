@@ -58,7 +58,9 @@ class SkippingTest {
           "io.weft.testgpus.UsesGpu",
           "io.weft.device.UsesDoubles",
           // Passes the skip of a rank's thread on to the test.
-          "io.weft.collectives.contract.RankGang");
+          "io.weft.collectives.contract.RankGang",
+          // Adds executors' errors to failures, and leaves a skip as it is.
+          "io.weft.tests.support.Workspace");
 
   /**
    * A skipped test is a gap that looks like success. Only three things may skip: the two hosts as
