@@ -123,7 +123,10 @@ class SmallFileSystemsTest {
     String script =
         "mount -t tmpfs -o size=40m tmpfs " + local + "; mount -t tmpfs -o size=64m tmpfs /dev/shm";
     try (MountNamespace view = MountNamespace.open(script);
-        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+        // Each attempt of a task fills the folders again, so two are enough.
+        Conversation talk =
+            Conversation.open(
+                WORKSPACE, submission(view).set("spark.task.maxFailures", "2"))) {
       talk.checkSmoke();
       assertThat(
               talk.orderThatFails(
