@@ -45,8 +45,7 @@ record FinalPlan(List<String> operators, int readPartitions, int skewSplits) {
    *
    * @param without plans without Weft that are known already; more are added
    */
-  static Optional<String> difference(
-      SparkSession session, String query, List<FinalPlan> without) {
+  static Optional<String> difference(SparkSession session, String query, List<FinalPlan> without) {
     List<FinalPlan> with = new ArrayList<>();
     Optional<String> difference = Optional.empty();
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {

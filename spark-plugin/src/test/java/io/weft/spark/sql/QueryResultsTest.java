@@ -55,7 +55,8 @@ class QueryResultsTest {
         expected.computeIfAbsent(
             query.getKey(),
             name ->
-                SPARK.with(Map.of("spark.weft.enabled", "false"), () -> answer(query, rows(query))));
+                SPARK.with(
+                    Map.of("spark.weft.enabled", "false"), () -> answer(query, rows(query))));
     SPARK.with(
         Map.of("spark.weft.route", route, "spark.sql.adaptive.enabled", adaptive),
         () -> {

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * One task reads a thousand partitions in turn over TCP, with and without encrypted disks. It
- * holds the memory of one partition at a time.
+ * One task reads a thousand partitions in turn over TCP, with and without encrypted disks. It holds
+ * the memory of one partition at a time.
  */
 class CoalescedReadsTest {
   private static final int ROWS = 150_000;

@@ -125,8 +125,7 @@ class SmallFileSystemsTest {
     try (MountNamespace view = MountNamespace.open(script);
         // Each attempt of a task fills the folders again, so two are enough.
         Conversation talk =
-            Conversation.open(
-                WORKSPACE, submission(view).set("spark.task.maxFailures", "2"))) {
+            Conversation.open(WORKSPACE, submission(view).set("spark.task.maxFailures", "2"))) {
       talk.checkSmoke();
       assertThat(
               talk.orderThatFails(
