@@ -123,9 +123,7 @@ class SmallFileSystemsTest {
     String script =
         "mount -t tmpfs -o size=40m tmpfs " + local + "; mount -t tmpfs -o size=64m tmpfs /dev/shm";
     try (MountNamespace view = MountNamespace.open(script);
-        // Each attempt of a task fills the folders again, so two are enough.
-        Conversation talk =
-            Conversation.open(WORKSPACE, submission(view).set("spark.task.maxFailures", "2"))) {
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
       talk.checkSmoke();
       assertThat(
               talk.orderThatFails(
