@@ -220,6 +220,8 @@ abstract class StreamsContract {
   @Test
   void sparkCountsRecordsBytesAndSpills() throws Exception {
     TaskTotals totals = new TaskTotals();
+    // Otherwise it may get the last tasks of the test before.
+    spark.drainListeners();
     spark.session().sparkContext().addSparkListener(totals);
     assertThat(pairs(spark.session(), 3000).partitionBy(hash(4)).count()).isEqualTo(3000);
     spark.drainListeners();
