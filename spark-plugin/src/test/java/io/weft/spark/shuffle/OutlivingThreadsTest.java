@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * memory is small, so most chunks are decrypted into memory that is freed with the reader.
  */
 class OutlivingThreadsTest {
-  private static final int ROUNDS = 1000;
+  private static final int ROUNDS = 500;
   private static final int ROWS_OF_A_ROUND = 300;
 
   /** What is wrong with rows that feeders read. */

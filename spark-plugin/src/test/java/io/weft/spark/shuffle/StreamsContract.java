@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
@@ -62,6 +63,9 @@ abstract class StreamsContract {
 
   /** More partitions than have a stream each. */
   private static final int MANY = 300;
+
+  /** A task for each of thousands of partitions would cost more than all else in these tests. */
+  private static final int MOST_TASKS = 20;
 
   private final Map<String, String> settings;
   private LocalSpark spark;
@@ -176,6 +180,7 @@ abstract class StreamsContract {
                     .mapToPair(size -> new Tuple2<>(size, bytes(size)))
                     .partitionBy(hash(partitions))
                     .map(e -> e._1() + " " + Arrays.equals(e._2(), bytes(e._1())))
+                    .coalesce(MOST_TASKS)
                     .collect());
     assertThat(arrived)
         .containsExactlyInAnyOrderElementsOf(sizes.stream().map(size -> size + " true").toList());
@@ -215,6 +220,8 @@ abstract class StreamsContract {
   @Test
   void sparkCountsRecordsBytesAndSpills() throws Exception {
     TaskTotals totals = new TaskTotals();
+    // Otherwise it may get the last tasks of the test before.
+    spark.drainListeners();
     spark.session().sparkContext().addSparkListener(totals);
     assertThat(pairs(spark.session(), 3000).partitionBy(hash(4)).count()).isEqualTo(3000);
     spark.drainListeners();
@@ -323,16 +330,21 @@ abstract class StreamsContract {
         : shuffleOf(dependency.rdd());
   }
 
+  /** The records after the numbers of their partitions, of which a task reads several in turn. */
   static List<String> byPartition(JavaRDD<String> rdd) {
-    List<String> records = new ArrayList<>();
-    List<List<String>> partitions = rdd.glom().collect();
-    for (int i = 0; i < partitions.size(); i++) {
-      for (String text : partitions.get(i)) {
-        records.add(i + ": " + text);
-      }
-    }
+    List<String> records =
+        new ArrayList<>(
+            rdd.mapPartitionsWithIndex(StreamsContract::numbered, true)
+                .coalesce(MOST_TASKS)
+                .collect());
     records.sort(null);
     return records;
+  }
+
+  private static Iterator<String> numbered(int partition, Iterator<String> texts) {
+    List<String> numbered = new ArrayList<>();
+    texts.forEachRemaining(text -> numbered.add(partition + ": " + text));
+    return numbered.iterator();
   }
 
   private static JavaSparkContext context(SparkSession session) {

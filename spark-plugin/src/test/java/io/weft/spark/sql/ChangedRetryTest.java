@@ -36,7 +36,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 class ChangedRetryTest {
   private static final int ROWS = 64;
-  private static final int RETRIES = 100;
+  private static final int RETRIES = 40;
 
   /** Values of the columns, and other values of the same size in a file. */
   private static final List<String[]> COLUMNS =

@@ -18,6 +18,12 @@ final class Plans {
     return ((org.apache.spark.sql.classic.Dataset<?>) dataset).queryExecution().executedPlan();
   }
 
+  /** The plan before adaptive execution changed it. */
+  static SparkPlan first(Dataset<?> dataset) {
+    SparkPlan plan = of(dataset);
+    return plan instanceof AdaptiveSparkPlanExec adaptive ? adaptive.initialPlan() : plan;
+  }
+
   /** All nodes of a class, parents first. The target of reused exchanges counts once. */
   static <T> List<T> nodes(SparkPlan plan, Class<T> kind) {
     List<T> found = new ArrayList<>();
@@ -40,12 +46,20 @@ final class Plans {
   }
 
   static List<WeftShuffleExchangeExec> wefts(Dataset<?> dataset) {
-    return nodes(of(dataset), WeftShuffleExchangeExec.class);
+    return wefts(of(dataset));
+  }
+
+  static List<WeftShuffleExchangeExec> wefts(SparkPlan plan) {
+    return nodes(plan, WeftShuffleExchangeExec.class);
   }
 
   /** Exchanges of Spark, with or without a remark of Weft. */
   static List<ShuffleExchangeExec> sparks(Dataset<?> dataset) {
-    return nodes(of(dataset), ShuffleExchangeExec.class).stream()
+    return sparks(of(dataset));
+  }
+
+  static List<ShuffleExchangeExec> sparks(SparkPlan plan) {
+    return nodes(plan, ShuffleExchangeExec.class).stream()
         .filter(exchange -> !(exchange instanceof WeftShuffleExchangeExec))
         .toList();
   }

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicContainer;
 import org.junit.jupiter.api.DynamicTest;
@@ -53,29 +54,35 @@ class QueryResultsTest {
     List<String> sparks =
         expected.computeIfAbsent(
             query.getKey(),
-            name -> SPARK.with(Map.of("spark.weft.enabled", "false"), () -> answer(query)));
+            name ->
+                SPARK.with(
+                    Map.of("spark.weft.enabled", "false"), () -> answer(query, rows(query))));
     SPARK.with(
         Map.of("spark.weft.route", route, "spark.sql.adaptive.enabled", adaptive),
         () -> {
-          assertThat(answer(query)).as(query.getValue()).isEqualTo(sparks);
-          checkRoute(SPARK.session().sql(query.getValue()), route);
+          Dataset<Row> rows = rows(query);
+          assertThat(answer(query, rows)).as(query.getValue()).isEqualTo(sparks);
+          checkRoute(Plans.first(rows), route);
           return null;
         });
   }
 
-  private static List<String> answer(Map.Entry<String, String> query) {
-    Dataset<Row> rows = SPARK.session().sql(query.getValue());
+  private static Dataset<Row> rows(Map.Entry<String, String> query) {
+    return SPARK.session().sql(query.getValue());
+  }
+
+  private static List<String> answer(Map.Entry<String, String> query, Dataset<Row> rows) {
     return query.getValue().contains("order by") && !query.getValue().contains("over (")
         ? RowTexts.ordered(rows)
         : RowTexts.unordered(rows);
   }
 
   /** Checks that the query took the route; otherwise the comparison would prove nothing. */
-  private static void checkRoute(Dataset<Row> rows, String route) {
+  private static void checkRoute(SparkPlan plan, String route) {
     switch (route) {
-      case "columns" -> assertThat(Plans.sparks(rows)).isEmpty();
-      case "rows" -> assertThat(Plans.wefts(rows)).isEmpty();
-      default -> assertThat(Plans.wefts(rows)).allMatch(node -> node.child().supportsColumnar());
+      case "columns" -> assertThat(Plans.sparks(plan)).isEmpty();
+      case "rows" -> assertThat(Plans.wefts(plan)).isEmpty();
+      default -> assertThat(Plans.wefts(plan)).allMatch(node -> node.child().supportsColumnar());
     }
   }
 }

@@ -14,12 +14,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * One task reads thousands of partitions in turn over TCP, with and without encrypted disks. It
- * holds the memory of one partition at a time.
+ * One task reads a thousand partitions in turn over TCP, with and without encrypted disks. It holds
+ * the memory of one partition at a time.
  */
 class CoalescedReadsTest {
   private static final int ROWS = 150_000;
-  private static final int PARTITIONS = 2000;
+  private static final int PARTITIONS = 1000;
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
