@@ -30,7 +30,7 @@ import java.util.stream.LongStream;
  */
 final class TransferRates implements AutoCloseable {
   private static final int RUNS = 5;
-  private static final long LARGE = TestGpus.areDoubles() ? 1L << 20 : 64L << 20;
+  private static final long LARGE = TestGpus.haveSpeed() ? 64L << 20 : 1L << 20;
 
   /** Plain copies between two looks at the clock, so that the wait for their end counts little. */
   private static final int COPIES = 16;
@@ -43,8 +43,8 @@ final class TransferRates implements AutoCloseable {
   private static final double GOAL = 40;
 
   private static final long SMALL = 64L << 10;
-  private static final int COUNT = TestGpus.areDoubles() ? 200 : 2000;
-  private static final int BATCH = TestGpus.areDoubles() ? 100 : 1000;
+  private static final int COUNT = TestGpus.haveSpeed() ? 2000 : 200;
+  private static final int BATCH = TestGpus.haveSpeed() ? 1000 : 100;
 
   private final GpuArrays arrays = new GpuArrays();
   private final Executors executors;
