@@ -57,7 +57,7 @@ class GpuCarryTest {
     String jars = spark.folder().resolve("jars").toString();
     Map<String, String> environment = Map.of("JAVA_HOME", System.getProperty("java.home"));
     try (ChildProcess carry =
-        ChildProcess.start("carry", List.of(script, "60m", "", jars), folder, environment)) {
+        ChildProcess.start("carry", List.of(script, "60m", "", "90", jars), folder, environment)) {
       carry.awaitSuccess(Duration.ofMinutes(40));
       assertThat(carry.output()).contains("1-weft: ", "2-spark: ", "No libcudf is added");
     }
@@ -157,24 +157,36 @@ class GpuCarryTest {
     }
   }
 
-  /** A fake nvidia-smi tells of the slice and of another process. */
+  /** A fake nvidia-smi tells of the slice, the full memory and another process. */
   @Test
   @Order(3)
   void anOldNcclASliceAndAnotherProcessAreTold() throws IOException {
-    Path nccl = machine.file(BareMachine.NCCL);
-    Path away = nccl.resolveSibling("away");
+    List<Path> working = List.of(machine.file(BareMachine.NCCL), machine.file(BareMachine.NCCL_2));
     Path tool = machine.file("/usr/bin/nvidia-smi");
-    Files.move(nccl, away);
+    for (Path nccl : working) {
+      Files.move(nccl, nccl.resolveSibling("away"));
+    }
     Files.writeString(
-        tool, "#!/bin/sh\necho '  MIG 1g.10gb Device 0: (UUID: MIG-1)'\necho '77, 900 MiB'\n");
+        tool,
+        """
+        #!/bin/sh
+        case "$*" in
+          *memory.free*) echo 900 ;;
+          *compute-apps*) echo '77, 900 MiB' ;;
+          *) echo '  MIG 1g.10gb Device 0: (UUID: MIG-1)' ;;
+        esac
+        """);
     assertThat(tool.toFile().setExecutable(true, false)).isTrue();
     try {
       List<JsonNode> lines = results("old", "nccl,device:CudaModuleTest");
       assertThat(reasons(lines, "nccl", "skipped")).contains("is too old");
-      assertThat(reasons(lines, "machine", "note")).contains("MIG slices", "77, 900 MiB");
+      assertThat(reasons(lines, "machine", "note"))
+          .contains("MIG slices", "77, 900 MiB", "Only 900 MiB of the GPU's memory are free");
       assertThat(states(lines)).containsOnly(Map.entry("device:CudaModuleTest", "passed"));
     } finally {
-      Files.move(away, nccl);
+      for (Path nccl : working) {
+        Files.move(nccl.resolveSibling("away"), nccl);
+      }
       Files.delete(tool);
     }
   }
@@ -206,7 +218,8 @@ class GpuCarryTest {
     }
     assertThat(reasons(lines(out), "device", "crashed")).contains("SIGSEGV");
     assertThat(states(lines(out)).values()).containsExactlyInAnyOrder("crashed", "passed");
-    assertThat(Folders.tree(out)).anyMatch(each -> each.toString().contains("hs_err"));
+    assertThat(Folders.tree(machine.file("/tmp/weft-gpu-4242/logs")))
+        .anyMatch(each -> each.toString().contains("hs_err"));
   }
 
   private static ProcessHandle awaitJava(long script) {
