@@ -87,7 +87,9 @@ final class GpuLibraryProcess {
         }
         case "communicator" -> {
           ProbeOptions cuda = options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]));
-          try (CudaDevice device = CudaLibrary.load(cuda).open(0)) {
+          CudaLibrary library = CudaLibrary.load(cuda);
+          System.out.println(library);
+          try (CudaDevice device = library.open(0)) {
             barrier(
                 hosts ->
                     new NcclCommunicators(
