@@ -160,7 +160,8 @@ class NcclProcessesTest {
   void rankKilledBesideAnotherOnItsGpuIsNamed() throws Exception {
     startOnOneGpu();
     assertThat(all("loop INT32")).containsOnly("loops");
-    processes.get(1).signal("KILL");
+    // Not by the program kill, which a bare machine may lack.
+    processes.get(1).close();
     assertThat(processes.get(0).answer()).startsWith("DEAD [1] ").contains("rank 1");
   }
 
