@@ -6,7 +6,6 @@ import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
-import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.device.Event;
 import io.weft.device.UnavailableLibraryException;
 import io.weft.device.cuda.CudaException;
@@ -79,7 +78,7 @@ final class TransferRates implements AutoCloseable {
       return;
     }
     for (GpuPath path : GpuPath.values()) {
-      String whyNot = whyNot(path);
+      String whyNot = path.whyNot();
       if (!whyNot.isEmpty()) {
         System.out.println(path + " is not measured: " + whyNot);
         continue;
@@ -99,21 +98,6 @@ final class TransferRates implements AutoCloseable {
 
   private static Path folder(GpuPath path) throws IOException {
     return Files.createTempDirectory("weft-rates-" + path);
-  }
-
-  /** Why two executors here would not use this path; empty if they would. */
-  private static String whyNot(GpuPath path) {
-    if (path != GpuPath.NCCL) {
-      return "";
-    }
-    try {
-      NcclLibrary nccl = NcclLibrary.load(TestGpus.options());
-      return TestGpus.count() > 1 || nccl.sharesGpus(TestGpus.options().environment())
-          ? ""
-          : "there is one GPU, and " + nccl + " does not let two ranks share it";
-    } catch (UnavailableLibraryException e) {
-      return e.getMessage();
-    }
   }
 
   /** Alternates with plain copies between the same memory. */

@@ -63,14 +63,15 @@ class HostMulticastKernelsTest {
       }
     }
     int half = random.nextInt(ranks + 1);
-    for (int first : new int[] {0, half}) {
-      int blocks = first == 0 ? half : ranks - half;
+    int[] starts = {0, half, ranks};
+    for (int i = 0; i < 2; i++) {
+      int blocks = starts[i + 1] - starts[i];
       run.forEach("weft_multicast_ends", (long) blocks * SLOT_BYTES)
           .address(slots)
-          .address(memory, before + (long) first * bytes)
+          .address(memory, before + (long) starts[i] * bytes)
           .longs(bytes)
           .address(signals)
-          .ints(first, blocks)
+          .ints(starts[i], blocks)
           .end(ARGUMENT_BYTES);
     }
     assertThat(run.run().get(memory).slice()).isEqualTo(ByteBuffer.wrap(expected));
