@@ -87,7 +87,7 @@ class GraphAndWindowTest {
     Values.check(
         "sum",
         host,
-        i -> IntStream.range(0, nranks).mapToLong(rank -> Values.of(seed + rank, i)).sum());
+        i -> IntStream.range(0, nranks).mapToDouble(rank -> Values.of(seed + rank, i)).sum());
   }
 
   @ParameterizedTest
