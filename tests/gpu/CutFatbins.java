@@ -39,8 +39,8 @@ final class CutFatbins {
   /**
    * Runs the copy.
    *
-   * @param args the library, or a wheel with it; its name in the wheel; the new file; the architecture,
-   *     such as 90 for compute capability 9.0
+   * @param args the library, or a wheel with it; its name in the wheel; the new file; the
+   *     architecture, such as 90 for compute capability 9.0
    */
   public static void main(String[] args) throws IOException {
     byte[] library = read(Path.of(args[0]), args[1]);

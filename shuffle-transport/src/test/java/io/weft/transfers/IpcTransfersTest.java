@@ -8,8 +8,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Executors of one kernel with a GPU each, or on one GPU, and without NCCL. Each reads data that the
- * other has copied into memory that both map.
+ * Executors of one kernel with a GPU each, or on one GPU, and without NCCL. Each reads data that
+ * the other has copied into memory that both map.
  */
 class IpcTransfersTest extends GpuTransferContract {
   @Override

@@ -35,8 +35,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Graphs and windows of one rank, and of two on one GPU where NCCL lets them. Unlike the other tests
- * of graphs and windows, these also run on a machine's own GPU, because no host reads its memory.
+ * Graphs and windows of one rank, and of two on one GPU where NCCL lets them. Unlike the other
+ * tests of graphs and windows, these also run on a machine's own GPU, because no host reads its
+ * memory.
  */
 @UsesGpu
 class GraphAndWindowTest {
@@ -57,8 +58,7 @@ class GraphAndWindowTest {
     assumeTrue(
         TestMachine.count() >= nranks || nccl.sharesGpus(TestMachine.options().environment()),
         () -> "there is one GPU, and " + nccl + " does not let two ranks share it");
-    CommunicatorFactory hosts =
-        new HostCommunicators(HostOptions.defaults().withFolder(folder));
+    CommunicatorFactory hosts = new HostCommunicators(HostOptions.defaults().withFolder(folder));
     return RankGang.open(
         (bootstrap, options) ->
             GpuDoubles.factory(bootstrap.rank(), hosts).create(bootstrap, options),
@@ -97,8 +97,7 @@ class GraphAndWindowTest {
       gang.run(
           communicator -> {
             try (CudaMemoryPool pool =
-                    CudaMemoryPool.open(
-                        device(communicator), CudaMemoryPool.Kind.DEVICE, 8 << 20);
+                    CudaMemoryPool.open(device(communicator), CudaMemoryPool.Kind.DEVICE, 8 << 20);
                 CudaMemory memory = pool.take(BYTES);
                 Recording recording =
                     StepRecording.record(
