@@ -38,7 +38,7 @@ public record Goal(String what, double figure, double goal, String unit, boolean
         isMost ? "most" : "least",
         goal,
         unit,
-        TestMachine.isReal() ? verdict : "not judged on doubles");
+        TestMachine.hasSpeed() ? verdict : "not judged on doubles");
   }
 
   /** A JSON object of the results; the verdict is null if it was not judged. */
@@ -51,6 +51,6 @@ public record Goal(String what, double figure, double goal, String unit, boolean
         unit,
         isMost ? "most" : "least",
         goal,
-        TestMachine.isReal() ? "" + isReached() : "null");
+        TestMachine.hasSpeed() ? "" + isReached() : "null");
   }
 }

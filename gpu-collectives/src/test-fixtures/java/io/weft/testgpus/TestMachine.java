@@ -31,6 +31,7 @@ public final class TestMachine {
   private static final String KIND_PROPERTY = "weft.test.gpus";
   private static final boolean REAL =
       System.getProperty(KIND_PROPERTY, "doubles").equals("machine");
+  private static final String DOUBLE_NAME = "Weft test double";
   private static final int TEXT_BYTES = 16_384;
 
   /** The leaks that an assertion has reported, as {@link #live} lists them. */
@@ -70,6 +71,11 @@ public final class TestMachine {
   /** Whether the GPUs are real. */
   public static boolean isReal() {
     return REAL;
+  }
+
+  /** Whether figures of speed mean something: not on doubles, also where they are the machine's. */
+  public static boolean hasSpeed() {
+    return REAL && cuda().gpus().stream().noneMatch(gpu -> gpu.name().startsWith(DOUBLE_NAME));
   }
 
   /** The reason why there are fewer GPUs; empty if there are enough. */

@@ -142,6 +142,16 @@ class GpuLibraryTest {
         .contains("cuda:0 Weft test double 0");
   }
 
+  /** NCCL loads libcuda by its name, so a rejected one must not stay in the process. */
+  @Test
+  @UsesDoubles
+  void ncclDoesNotGetADriverThatWasRejected() throws Exception {
+    Path doubles = DoubleLibraries.folder();
+    String drivers = doubles.resolve("of-another-driver") + ":" + doubles;
+    assertThat(run("communicator", drivers, doubles + "/libnccl.so.2", "" + folder))
+        .contains("CUDA driver 12.8 in " + doubles, "rank 0 has ended");
+  }
+
   private void link(String place, String library) throws IOException {
     Path parent = Files.createDirectories(folder.resolve(place));
     Files.createSymbolicLink(

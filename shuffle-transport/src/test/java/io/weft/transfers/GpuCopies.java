@@ -137,7 +137,7 @@ final class GpuCopies {
   private void write(Path file, String what) throws IOException {
     StringBuilder json = new StringBuilder();
     json.append("{\"on\": \"").append(what.replace('"', '\'')).append("\", ");
-    json.append("\"doubles\": ").append(TestGpus.areDoubles()).append(", \"copies\": [\n  ");
+    json.append("\"doubles\": ").append(!TestGpus.haveSpeed()).append(", \"copies\": [\n  ");
     json.append(String.join(",\n  ", rates.stream().map(Rate::json).toList()));
     Files.writeString(file, json.append("\n]}\n"));
   }

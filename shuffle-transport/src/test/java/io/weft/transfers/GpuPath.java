@@ -1,6 +1,7 @@
 package io.weft.transfers;
 
 import io.weft.collectives.nccl.NcclLibrary;
+import io.weft.device.UnavailableLibraryException;
 import io.weft.device.cuda.CudaLibrary.GpuDescription;
 import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.peer.PathRules;
@@ -14,6 +15,21 @@ enum GpuPath {
   IPC,
   /** The user has turned off both. */
   STAGED;
+
+  /** Why two executors here would not use this path; empty if they would. */
+  String whyNot() {
+    if (this != NCCL) {
+      return "";
+    }
+    try {
+      NcclLibrary nccl = NcclLibrary.load(TestGpus.options());
+      return TestGpus.count() > 1 || nccl.sharesGpus(TestGpus.options().environment())
+          ? ""
+          : "there is one GPU, and " + nccl + " does not let two ranks share it";
+    } catch (UnavailableLibraryException e) {
+      return e.getMessage();
+    }
+  }
 
   PathRules rules() {
     return new PathRules(this == STAGED ? TransportMode.SHM : TransportMode.AUTO, false, false);

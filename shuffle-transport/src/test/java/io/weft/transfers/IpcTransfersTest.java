@@ -5,19 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.device.Event;
 import java.util.List;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * Executors of one kernel with a GPU each and without NCCL. Each reads data that the other has
- * copied into memory that both map.
+ * Executors of one kernel with a GPU each, or on one GPU, and without NCCL. Each reads data that
+ * the other has copied into memory that both map.
  */
 class IpcTransfersTest extends GpuTransferContract {
-  @BeforeAll
-  static void needsTwo() {
-    TestGpus.assume(2);
-  }
-
   @Override
   GpuPath way() {
     return GpuPath.IPC;

@@ -1,12 +1,16 @@
 package io.weft.transfers;
 
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 import org.junit.jupiter.api.BeforeAll;
 
-/** Executors with a GPU each, by NCCL. */
+/** Executors with a GPU each, or on one GPU where NCCL lets them, by NCCL. */
 class NcclTransfersTest extends GpuTransferContract {
   @BeforeAll
-  static void needsTwo() {
-    TestGpus.assume(2);
+  static void needsNcclForTwo() {
+    TestGpus.assume();
+    String whyNot = GpuPath.NCCL.whyNot();
+    assumeTrue(whyNot.isEmpty(), whyNot);
   }
 
   @Override

@@ -49,6 +49,11 @@ public final class TestGpus {
     return !TestMachine.isReal();
   }
 
+  /** Whether figures of speed mean something. */
+  static boolean haveSpeed() {
+    return TestMachine.hasSpeed();
+  }
+
   /** The number of GPUs; the doubles have eight. */
   static int count() {
     return TestMachine.count();

@@ -26,6 +26,15 @@ public final class CudaLibrary {
   private static final Logger LOG = LoggerFactory.getLogger(CudaLibrary.class);
   private static final int NAME_BYTES = 256;
 
+  /** The classes with functions of the driver. */
+  private static final List<Class<?>> BOUND =
+      List.of(
+          CudaFunctions.class,
+          CudaGraphFunctions.class,
+          CudaPeerFunctions.class,
+          CudaMulticastFunctions.class,
+          CudaLoadFunctions.class);
+
   private static CudaLibrary loaded;
 
   private final Path path;
@@ -69,6 +78,7 @@ public final class CudaLibrary {
         return library;
       } catch (UnavailableLibraryException | CudaException e) {
         failures.add(e);
+        NativeBinding.release(path, BOUND);
       }
     }
     if (failures.isEmpty()) {

@@ -138,6 +138,12 @@ class NcclProcessesTest {
    */
   @Test
   void ranksShareAGpuWhereNcclLetsThem() throws Exception {
+    startOnOneGpu();
+    assertThat(all("check")).containsOnly("right");
+    assertThat(all("close")).containsOnly("closed");
+  }
+
+  private void startOnOneGpu() throws Exception {
     start(
         2,
         Duration.ofSeconds(60),
@@ -147,8 +153,16 @@ class NcclProcessesTest {
     List<String> created = all("create");
     TestMachine.assumeNotRefused(created.get(0));
     assertThat(created).containsOnly("created");
-    assertThat(all("check")).containsOnly("right");
-    assertThat(all("close")).containsOnly("closed");
+  }
+
+  /** The only death inside a collective that a machine with one GPU can show. */
+  @Test
+  void rankKilledBesideAnotherOnItsGpuIsNamed() throws Exception {
+    startOnOneGpu();
+    assertThat(all("loop INT32")).containsOnly("loops");
+    // Not by the program kill, which a bare machine may lack.
+    processes.get(1).close();
+    assertThat(processes.get(0).answer()).startsWith("DEAD [1] ").contains("rank 1");
   }
 
   @Test

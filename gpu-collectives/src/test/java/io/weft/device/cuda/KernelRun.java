@@ -145,9 +145,12 @@ final class KernelRun {
 
     /** Adds the address of a buffer; null for a buffer below 0. */
     Launch address(int buffer) {
-      if (buffer >= 0) {
-        link(ARGUMENTS, argumentBytes + argument.position(), buffer, 0);
-      }
+      return buffer >= 0 ? address(buffer, 0) : longs(0);
+    }
+
+    /** Adds the address of a byte of a buffer. */
+    Launch address(int buffer, long offset) {
+      link(ARGUMENTS, argumentBytes + argument.position(), buffer, offset);
       return longs(0);
     }
 

@@ -28,9 +28,9 @@ final class PartitionRates {
   private static final int RUNS = 7;
   private static final int PARTITIONS = 200;
   private static final int PIECE = 16 << 20;
-  private static final long BUDGET = TableGpu.isMachines() ? 24L << 30 : 1L << 30;
-  private static final int LONG_ROWS = TableGpu.isMachines() ? 1 << 26 : 1 << 14;
-  private static final int MIXED_ROWS = TableGpu.isMachines() ? 1 << 21 : 1 << 12;
+  private static final long BUDGET = TableGpu.hasSpeed() ? 24L << 30 : 1L << 30;
+  private static final int LONG_ROWS = TableGpu.hasSpeed() ? 1 << 26 : 1 << 14;
+  private static final int MIXED_ROWS = TableGpu.hasSpeed() ? 1 << 21 : 1 << 12;
 
   private final TableGpu gpu;
   private final DevicePartitioner partitioner;

@@ -4,6 +4,8 @@ import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.collectives.nccl.NcclLibrary;
+import io.weft.device.UnavailableLibraryException;
 import io.weft.spark.WeftPlugin;
 import io.weft.testgpus.TestMachine;
 import java.io.IOException;
@@ -11,13 +13,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Rows from GPU to GPU between two executors, each in its own process. Run by {@code
@@ -29,11 +32,11 @@ class TwoExecutors {
   private static final int MAPS = 16;
   private static final int PARTITIONS = 6;
 
-  private static SparkSession session;
+  private static final String SHARING_SWITCH = "NCCL_MULTI_RANK_GPU_ENABLE";
 
-  @BeforeAll
-  static void start() {
-    TestMachine.assume(1);
+  private SparkSession session;
+
+  private void start(String sharing) {
     SparkSession.Builder builder =
         SparkSession.builder()
             .master("local-cluster[2,1,1024]")
@@ -50,6 +53,7 @@ class TwoExecutors {
             // With Spark's checksums of rows, exchanges stay on the host.
             .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
             .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
+            .config("spark.executorEnv." + SHARING_SWITCH, sharing)
             .config("spark.weft.gpu.exchangeMemory", "64m");
     if (!TestMachine.isReal()) {
       builder.config("spark.executorEnv.LD_LIBRARY_PATH", TestMachine.doubles().toString());
@@ -57,14 +61,14 @@ class TwoExecutors {
     session = builder.getOrCreate();
   }
 
-  @AfterAll
-  static void stop() {
+  @AfterEach
+  void stop() {
     if (session != null) {
       session.stop();
     }
   }
 
-  private static Dataset<Row> rows() {
+  private Dataset<Row> rows() {
     return session
         .range(0, ROWS, 1, MAPS)
         .selectExpr(
@@ -76,9 +80,17 @@ class TwoExecutors {
             "id * 0.5 x");
   }
 
-  /** Compares rows and partitions with Spark's own shuffle, and prints the path. */
-  @Test
-  void rowsGoBetweenTheirGpus() throws IOException {
+  /**
+   * Compares rows and partitions with Spark's own shuffle, and prints the path. Both executors have
+   * the first GPU.
+   *
+   * @param sharing the switch that lets NCCL take two ranks on one GPU; else CUDA IPC is used
+   */
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "1"})
+  void rowsGoBetweenTheirGpus(String sharing) throws IOException {
+    TestMachine.assume(1);
+    start(sharing);
     session.conf().set("spark.weft.enabled", "false");
     List<String> expected = RowTexts.unordered(exchanged(rows()));
     session.conf().set("spark.weft.enabled", "true");
@@ -91,7 +103,18 @@ class TwoExecutors {
         .isPositive();
     List<String> paths = logged(" go by ");
     paths.forEach(System.out::println);
-    assertThat(paths).as("the path between the GPUs, in the executors' logs").isNotEmpty();
+    assertThat(paths)
+        .as("the path between the GPUs, in the executors' logs")
+        .isNotEmpty()
+        .allSatisfy(path -> assertThat(path.contains("go by nccl")).isEqualTo(isShared(sharing)));
+  }
+
+  private static boolean isShared(String sharing) {
+    try {
+      return NcclLibrary.load(TestMachine.options()).sharesGpus(Map.of(SHARING_SWITCH, sharing));
+    } catch (UnavailableLibraryException e) {
+      return false;
+    }
   }
 
   private static Dataset<Row> exchanged(Dataset<Row> from) {
@@ -100,7 +123,7 @@ class TwoExecutors {
   }
 
   /** The lines of the executors' logs that contain a text. */
-  private static List<String> logged(String text) throws IOException {
+  private List<String> logged(String text) throws IOException {
     Path folder =
         Path.of(System.getenv("SPARK_HOME"), "work", session.sparkContext().applicationId());
     List<String> found = new ArrayList<>();

@@ -32,6 +32,9 @@ public final class BareMachine implements AutoCloseable {
   public static final String NCCL =
       "/opt/some/.venv/lib/python3.11/site-packages/nvidia/nccl/lib/" + DoubleBuild.NCCL;
 
+  /** An older NCCL that works too, but does not let two ranks share a GPU. */
+  public static final String NCCL_2 = "/opt/other/lib/" + DoubleBuild.NCCL;
+
   private static final String USER = "4242";
   private static final Duration LIMIT = Duration.ofMinutes(1);
   private static final List<String> TOOLS =
@@ -129,10 +132,12 @@ public final class BareMachine implements AutoCloseable {
     Path built = root.resolve("built");
     DoubleBuild.into(built, "-DWEFT_DOUBLE_DEVICES=1");
     DoubleBuild.olderNccl(built, "old", "-DWEFT_DOUBLE_OLD", "-Wno-unused-function");
+    DoubleBuild.olderNccl(built, "second", "-DWEFT_DOUBLE_WITHOUT_REVOKE");
     DoubleBuild.olderCuda(built, "other", "-DWEFT_DOUBLE_INIT=803");
     move(built.resolve("other/" + DoubleBuild.CUDA), root.resolve("usr/some/driver"));
     move(built.resolve(DoubleBuild.CUDA), inside(root, DRIVER).getParent());
     move(built.resolve(DoubleBuild.NCCL), inside(root, NCCL).getParent());
+    move(built.resolve("second/" + DoubleBuild.NCCL), inside(root, NCCL_2).getParent());
     move(
         built.resolve("old/" + DoubleBuild.NCCL),
         root.resolve("usr/lib/python3/dist-packages/nvidia/nccl/lib"));

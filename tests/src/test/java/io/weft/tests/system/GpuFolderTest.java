@@ -73,7 +73,7 @@ class GpuFolderTest {
         .anyMatch(line -> line.contains("needs 4 GPUs, there are 1"))
         .anyMatch(line -> line.contains("DeviceAttemptsTest"))
         .anyMatch(line -> line.contains("\"shareOfCopy\""));
-    assertThat(Files.readString(results.resolve("rates.log")))
+    assertThat(Files.readString(folder.resolve("home/logs/rates.log")))
         .contains("goal: ")
         .contains("not judged on doubles");
     assertThat(results.resolve("weft-gpu-results.tar.gz")).isNotEmptyFile();
