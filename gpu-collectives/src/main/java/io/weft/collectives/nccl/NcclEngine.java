@@ -213,6 +213,33 @@ final class NcclEngine {
     return comm.shrink(name + "-rest", excluded, deadline, watch);
   }
 
+  /** Copies bytes to, from or within this device, and waits for the end. */
+  void copy(long to, long from, long bytes, Deadline deadline) {
+    guarded(
+        () -> {
+          boolean isToDevice = stream.device().isDeviceMemory(to);
+          if (isToDevice && stream.device().isDeviceMemory(from)) {
+            stream.copyOnDevice(to, from, bytes);
+          } else if (isToDevice) {
+            staging.bounce().copyToDevice(to, from, bytes, waits.until(List.of(), deadline));
+          } else {
+            staging.bounce().copyToHost(to, from, bytes, waits.until(List.of(), deadline));
+          }
+          launches.finish(List.of(), deadline);
+          return Algorithm.NCCL;
+        });
+  }
+
+  /** Sets bytes of this device to zero, and waits for the end. */
+  void clear(long address, long bytes, Deadline deadline) {
+    guarded(
+        () -> {
+          stream.clear(address, bytes);
+          launches.finish(List.of(), deadline);
+          return Algorithm.NCCL;
+        });
+  }
+
   /** Registers memory of this device as a window, together with the other ranks. */
   void register(DeviceWindow window, Deadline deadline) {
     guarded(
@@ -340,8 +367,12 @@ final class NcclEngine {
     deviceBusy = false;
   }
 
-  /** Ends NCCL together with the other ranks if all are well; see {@link NcclComm#finish}. */
-  void close(boolean healthy, Duration linger) {
+  /**
+   * Ends NCCL together with the other ranks if all are well; see {@link NcclComm#finish}.
+   *
+   * @return false if the device still works, so that memory in use is kept for good
+   */
+  boolean close(boolean healthy, Duration linger) {
     closed = true;
     stream.device().use();
     graphs.close();
@@ -364,6 +395,7 @@ final class NcclEngine {
     if (!deviceBusy) {
       staging.close();
     }
+    return !deviceBusy;
   }
 
   /** Keeps the memory of failed operations while the device may still use it. */
@@ -394,9 +426,12 @@ final class NcclEngine {
 
     /** Registers a window together with the other ranks. */
     void register(NcclComm comm, DeviceWindow window, Deadline deadline, Runnable watch) {
-      windows.put(
-          window,
-          comm.register(window.memory().address(), window.memory().bytes(), deadline, watch));
+      long handle =
+          comm.register(window.memory().address(), window.memory().bytes(), deadline, watch);
+      if (handle == 0) {
+        window.unused();
+      }
+      windows.put(window, handle);
     }
 
     /** Ends a window if it still exists. */

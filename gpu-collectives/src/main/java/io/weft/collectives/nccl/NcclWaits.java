@@ -73,7 +73,7 @@ final class NcclWaits {
     return new CollectiveException(
         Kind.TIMEOUT,
         peers,
-        operations.get(0).signature()
+        (operations.isEmpty() ? "a copy" : operations.get(0).signature())
             + " on rank "
             + agreement.host().rank()
             + (peers.isEmpty() ? "" : " with " + CollectiveException.name(peers))
