@@ -15,13 +15,13 @@ import io.weft.collectives.RaggedExchange;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
-import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.UsesDoubles;
 import io.weft.memory.Memory;
 import io.weft.memory.SettingNames;
+import io.weft.testgpus.TestMachine;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -54,15 +54,16 @@ gpu -> open(gpu, 8 * MIB));
 
   private static DeviceArena open(int gpu, long budget) {
     return DeviceArena.open(
-        GpuDoubles.device(gpu), DoubleLibraries.options(), budget, SettingNames.OWN);
+        GpuDoubles.device(gpu), TestMachine.options(), budget, SettingNames.OWN);
   }
 
   private RankGang gang(int nranks) {
     HostCommunicators hosts = new HostCommunicators(HostOptions.defaults().withFolder(folder));
+    TestMachine.assume(nranks);
     CommunicatorFactory factory =
         (bootstrap, options) ->
             new NcclCommunicators(
-                    DoubleLibraries.options(),
+                    TestMachine.options(),
                     NcclOptions.on(GpuDoubles.device(bootstrap.rank()))
                         .withLinger(Duration.ofMillis(500))
                         .withArena(arena(bootstrap.rank())),
@@ -145,8 +146,8 @@ gpu -> open(gpu, 8 * MIB));
               GpuBuffer large = longs(communicator, SEGMENT / 8);
               assertThat(read(small, 5, 0)).containsOnly(0L);
               assertThat(read(large, 5, 1234)).containsOnly(0L);
-              Values.fill(small.elements(), communicator.rank() + 1);
-              Values.fill(large.elements(), communicator.rank() + 1);
+              small.write(onHost(1, 2, 3, 4, 5), 0);
+              large.write(onHost(1, 2, 3), 1234);
             });
       }
     }
@@ -167,7 +168,7 @@ gpu -> open(gpu, 8 * MIB));
             GpuBuffer first = longs(communicator, SEGMENT / 8);
             TypedBuffer elements = first.elements();
             long address = elements.address();
-            Values.fill(elements, 7);
+            first.write(onHost(7, 7), 5);
             if (communicator.rank() == 0) {
               first.close();
             }
@@ -217,6 +218,7 @@ gpu -> open(gpu, 8 * MIB));
 
   @Test
   void aRankWithoutRoomIsNamedAndTheOthersKeepNothing() {
+    TestMachine.assume(2);
     arenas.put(1, open(1, SEGMENT));
     try (RankGang gang = gang(2)) {
       assertThat(failures(gang, each -> longs(each, MIB)))
@@ -237,12 +239,11 @@ gpu -> open(gpu, 8 * MIB));
   @Test
   void memoryOfABrokenCommunicatorIsNotUsedAgain() {
     try (RankGang gang = gang(2)) {
+      List<GpuBuffer> buffers = gang.ask(communicator -> longs(communicator, 10));
       gang.run(
           communicator -> {
-            GpuBuffer buffer = longs(communicator, 10);
-            communicator.barrier();
             communicator.abort("for the test");
-            assertThatThrownBy(() -> read(buffer, 1, 0))
+            assertThatThrownBy(() -> read(buffers.get(communicator.rank()), 1, 0))
                 .isInstanceOf(CollectiveException.class);
           });
     }

@@ -171,8 +171,11 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
     Thread thread =
         new Thread(
             () -> {
-              gpu.ifPresent(open -> open.arena().freeIdle(time));
-              freeing.set(false);
+              try {
+                gpu.ifPresent(open -> open.arena().freeIdle(time));
+              } finally {
+                freeing.set(false);
+              }
             },
             "weft-gpu-idle");
     thread.setDaemon(true);

@@ -98,13 +98,16 @@ public final class ExecutorCollectives implements AutoCloseable {
 
   /** The kinds of communicators, of which a task may have one each. */
   private enum Ranks {
-    HOSTS(""),
-    GPUS("gpu-");
+    HOSTS("hosts", ""),
+    GPUS("GPUs on hosts", "gpu-");
+
+    private final String text;
 
     /** The rounds of a task's communicators have different names. */
     private final String prefix;
 
-    Ranks(String prefix) {
+    Ranks(String text, String prefix) {
+      this.text = text;
       this.prefix = prefix;
     }
   }
@@ -160,11 +163,11 @@ public final class ExecutorCollectives implements AutoCloseable {
       CommunicatorFactory factory = ranks == Ranks.HOSTS ? hosts : gpus;
       Communicator communicator = factory.create(bootstrap, common);
       LOG.info(
-          "{}{} opened by {} in {}; hosts {}",
+          "{}opened by {} in {}; {} {}",
           common.prefix().of(task.rank(), task.nranks(), bootstrap.id()),
-          ranks,
           task.name(),
           Deadline.describe(System.nanoTime() - start),
+          ranks.text,
           communicator.topology().hosts());
       return communicator;
     } catch (CollectiveException e) {

@@ -47,7 +47,7 @@ public record GpuCollectivesJob(Notes notes, String libcuda, Mishap mishap)
     implements Serializable {
   private static final int TASKS = 2;
   private static final int COUNT = 300_000;
-  private static final Duration SHORT = Duration.ofSeconds(5);
+  private static final Duration SHORT = Duration.ofSeconds(20);
   private static final Duration LONG = Duration.ofSeconds(90);
 
   /** How a task fails. */

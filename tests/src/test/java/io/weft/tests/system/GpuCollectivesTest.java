@@ -29,10 +29,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class GpuCollectivesTest {
   private static final int TASKS = 2;
 
-  /** A task's buffers take one segment of 2 MiB and one of 4 MiB. */
-  private static final long SEGMENTS = 2;
-
-  private static final long BYTES = 6L << 20;
+  /** The segment that all buffers of a task share. */
+  private static final long BYTES = 4L << 20;
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
@@ -83,7 +81,7 @@ class GpuCollectivesTest {
     start(TASKS);
     for (int stage = 1; stage <= 3; stage++) {
       run(Mishap.NONE);
-      assertThat(cluster.sum("gpuBufferWindows")).isEqualTo(stage * TASKS * SEGMENTS);
+      assertThat(cluster.sum("gpuBufferWindows")).isEqualTo((long) stage * TASKS);
       assertThat(cluster.sum("gpuBufferFresh")).isEqualTo(TASKS * BYTES);
       assertThat(cluster.sum("gpuBufferReused")).isEqualTo((stage - 1) * TASKS * BYTES);
       assertThat(cluster.sum("gpuBufferIdle")).isEqualTo(TASKS * BYTES);
@@ -100,7 +98,7 @@ class GpuCollectivesTest {
     assertThat(cluster.sum("gpuBufferIdle")).isEqualTo(TASKS * BYTES);
 
     run(Mishap.LATE);
-    assertThat(Files.readString(notes.resolve("failure-0"))).contains("rank 1").contains("5 s");
+    assertThat(Files.readString(notes.resolve("failure-0"))).contains("rank 1").contains("20 s");
 
     CompletableFuture<List<Answer>> waiting =
         CompletableFuture.supplyAsync(runner(job(Mishap.WAITS)));
@@ -109,7 +107,9 @@ class GpuCollectivesTest {
         .atMost(Duration.ofMinutes(3))
         .until(() -> Files.exists(victim) || waiting.isDone());
     cluster.executor(Files.readString(victim)).kill();
-    check(waiting.get(3, TimeUnit.MINUTES));
+    List<Answer> answers = waiting.get(3, TimeUnit.MINUTES);
+    cluster.awaitExecutors();
+    check(answers);
   }
 
   private Supplier<List<Answer>> runner(GpuCollectivesJob job) {
