@@ -11,6 +11,8 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
@@ -22,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -215,27 +218,33 @@ final class NcclEngine {
 
   /** Copies bytes to, from or within this device, and waits for the end. */
   void copy(long to, long from, long bytes, Deadline deadline) {
-    guarded(
-        () -> {
+    runAlone(
+        waits.alone("a copy of " + bytes + " bytes", deadline),
+        wait -> {
           boolean isToDevice = stream.device().isDeviceMemory(to);
           if (isToDevice && stream.device().isDeviceMemory(from)) {
             stream.copyOnDevice(to, from, bytes);
           } else if (isToDevice) {
-            staging.bounce().copyToDevice(to, from, bytes, waits.until(List.of(), deadline));
+            staging.bounce().copyToDevice(to, from, bytes, wait);
           } else {
-            staging.bounce().copyToHost(to, from, bytes, waits.until(List.of(), deadline));
+            staging.bounce().copyToHost(to, from, bytes, wait);
           }
-          launches.finish(List.of(), deadline);
-          return Algorithm.NCCL;
         });
   }
 
   /** Sets bytes of this device to zero, and waits for the end. */
   void clear(long address, long bytes, Deadline deadline) {
+    runAlone(
+        waits.alone("zeroing " + bytes + " bytes", deadline), wait -> stream.clear(address, bytes));
+  }
+
+  private void runAlone(BounceBuffers.Wait wait, Consumer<BounceBuffers.Wait> work) {
     guarded(
         () -> {
-          stream.clear(address, bytes);
-          launches.finish(List.of(), deadline);
+          work.accept(wait);
+          try (CudaMark mark = stream.mark()) {
+            wait.until(mark);
+          }
           return Algorithm.NCCL;
         });
   }

@@ -251,6 +251,28 @@ gpu -> open(gpu, 8 * MIB));
         .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, 0));
   }
 
+  /** A task may read its result after another one has ended. */
+  @Test
+  void copiesNeedNoOtherRank() {
+    try (RankGang gang = gang(2)) {
+      List<GpuBuffer> buffers = gang.ask(communicator -> longs(communicator, 10));
+      gang.run(
+          communicator -> {
+            communicator.allReduce(buffers.get(communicator.rank()).elements(), ReduceOp.SUM);
+            if (communicator.rank() == 0) {
+              communicator.close();
+            }
+          });
+      gang.run(
+          communicator -> {
+            if (communicator.rank() == 1) {
+              buffers.get(1).write(onHost(4), 9);
+              assertThat(read(buffers.get(1), 2, 8)).containsExactly(0L, 4L);
+            }
+          });
+    }
+  }
+
   @Test
   void copiesOutOfRangeOrOfAnotherTypeAreRefused() {
     try (RankGang gang = gang(1)) {

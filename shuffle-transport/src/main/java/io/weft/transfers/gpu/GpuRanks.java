@@ -145,7 +145,10 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
   private void requireOpen(int rank) {
     try {
       OpenGpu unused = opening.get();
-    } catch (UnavailableLibraryException | CudaException | IllegalStateException e) {
+    } catch (UnavailableLibraryException
+        | CudaException
+        | IllegalStateException
+        | IllegalArgumentException e) {
       throw new CollectiveException(
           Kind.INVALID,
           List.of(rank),
