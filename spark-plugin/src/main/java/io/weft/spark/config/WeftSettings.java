@@ -251,7 +251,7 @@ public final class WeftSettings {
           GIB,
           APPLICATION,
           "GPU memory of each executor for buffers of communicators on GPUs, allocated when needed"
-              + " and kept for later barrier stages while they come.");
+              + " and kept for later barrier stages, unused at most for spark.weft.memory.idleTime.");
 
   /** Bytes of a batch of transfers. */
   public static final Setting<Long> TRANSFERS_BATCH_SIZE =
