@@ -167,8 +167,7 @@ final class DeviceBuffers {
 
     Turn(Deadline deadline) {
       this.deadline = deadline;
-      this.rounds =
-          new BootstrapRounds(new CommunicatorBootstrap(communicator.host()), deadline);
+      this.rounds = new BootstrapRounds(new CommunicatorBootstrap(communicator.host()), deadline);
     }
 
     Allocated allocate(DataType type, long count) {
@@ -339,8 +338,7 @@ final class DeviceBuffers {
     /** The uses that have not ended, and the buffer itself. */
     private int uses = 1;
 
-    Allocated(
-        Windowed segment, int number, long offset, long runBytes, DataType type, long count) {
+    Allocated(Windowed segment, int number, long offset, long runBytes, DataType type, long count) {
       this.segment = segment;
       this.number = number;
       this.offset = offset;

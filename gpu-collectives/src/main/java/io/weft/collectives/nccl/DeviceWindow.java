@@ -37,9 +37,7 @@ final class DeviceWindow implements AutoCloseable {
 
   /** Why NCCL does not use the window on this rank; empty if it does. */
   Optional<String> whyUnused() {
-    return isUnused
-        ? Optional.of("NCCL cannot use windows between these GPUs")
-        : Optional.empty();
+    return isUnused ? Optional.of("NCCL cannot use windows between these GPUs") : Optional.empty();
   }
 
   /** Ends the window on this rank. */

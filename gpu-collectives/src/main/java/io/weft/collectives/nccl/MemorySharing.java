@@ -51,8 +51,7 @@ final class MemorySharing {
             communicator.host(), communicator.nccl().device(), memory, deadline);
     return refusal.isPresent()
         ? new Registration(null, refusal.get())
-        : new Registration(
-            register(new DeviceWindow(memory, this::deregister), deadline), null);
+        : new Registration(register(new DeviceWindow(memory, this::deregister), deadline), null);
   }
 
   private DeviceWindow register(DeviceWindow window, Deadline deadline) {

@@ -47,9 +47,7 @@ class GpuBufferTest {
   private final Map<Integer, DeviceArena> arenas = new ConcurrentHashMap<>();
 
   private DeviceArena arena(int rank) {
-    return arenas.computeIfAbsent(
-        rank,
-gpu -> open(gpu, 8 * MIB));
+    return arenas.computeIfAbsent(rank, gpu -> open(gpu, 8 * MIB));
   }
 
   private static DeviceArena open(int gpu, long budget) {
@@ -179,8 +177,7 @@ gpu -> open(gpu, 8 * MIB));
                 .hasMessageContaining("was freed");
             assertThatThrownBy(() -> first.write(onHost(1), 0))
                 .isInstanceOfSatisfying(
-                    CollectiveException.class,
-                    e -> assertThat(e.kind()).isEqualTo(Kind.INVALID));
+                    CollectiveException.class, e -> assertThat(e.kind()).isEqualTo(Kind.INVALID));
             GpuBuffer third = longs(communicator, SEGMENT / 8);
             assertThat(third.elements().address()).isEqualTo(address);
             assertThat(read(third, 9, 0)).containsOnly(0L);
@@ -247,8 +244,7 @@ gpu -> open(gpu, 8 * MIB));
                 .isInstanceOf(CollectiveException.class);
           });
     }
-    assertThat(arena(0).statistics())
-        .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, 0));
+    assertThat(arena(0).statistics()).isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, 0));
   }
 
   /** A task may read its result after another one has ended. */
@@ -304,8 +300,7 @@ gpu -> open(gpu, 8 * MIB));
             int rows = communicator.rank() + 1;
             GpuBuffer send = longs(communicator, 9);
             send.write(onHost(100 * rows), 0);
-            try (RaggedExchange exchange =
-                new RaggedExchange(communicator, DataType.INT64, 1)) {
+            try (RaggedExchange exchange = new RaggedExchange(communicator, DataType.INT64, 1)) {
               TypedBuffer received =
                   exchange.exchange(send.elements().slice(0, n * rows), rows, rows, rows);
               assertThat(received.count()).isEqualTo(6);

@@ -12,9 +12,9 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * Opens a GPU on first use, on a daemon thread "weft-gpu-open". If the driver does not answer,
- * each caller waits until its timeout and no lock is held. After a failure the next caller
- * retries. Thread-safe. Owns the opened GPU.
+ * Opens a GPU on first use, on a daemon thread "weft-gpu-open". If the driver does not answer, each
+ * caller waits until its timeout and no lock is held. After a failure the next caller retries.
+ * Thread-safe. Owns the opened GPU.
  *
  * @param <T> what is opened
  */

@@ -72,8 +72,7 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
   public GpuRanks(Options options) {
     this.options = options;
     this.opening =
-        new GpuOpener<>(
-            options.end().gpu().toString(), this::open, OpenGpu::close, DRIVER_TIMEOUT);
+        new GpuOpener<>(options.end().gpu().toString(), this::open, OpenGpu::close, DRIVER_TIMEOUT);
   }
 
   private OpenGpu open() {

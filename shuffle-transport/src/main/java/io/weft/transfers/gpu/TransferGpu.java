@@ -103,10 +103,7 @@ public final class TransferGpu implements AutoCloseable {
     this.options = options;
     this.opening =
         new GpuOpener<>(
-            options.end().gpu().toString(),
-            this::open,
-            TransferGpuState::close,
-            DRIVER_TIMEOUT);
+            options.end().gpu().toString(), this::open, TransferGpuState::close, DRIVER_TIMEOUT);
   }
 
   private TransferGpuState open() {

@@ -138,8 +138,7 @@ class GpuRanksTest {
     addExecutor(gpu(0), "a kernel");
     addExecutor(GpuEnd.without("no driver"), "a kernel");
     addExecutor(gpu(1), "a kernel");
-    assertRefused(
-        List.of(1), "rank 1 has none: executor 1@life has no GPU for arrays: no driver");
+    assertRefused(List.of(1), "rank 1 has none: executor 1@life has no GPU for arrays: no driver");
   }
 
   @Test

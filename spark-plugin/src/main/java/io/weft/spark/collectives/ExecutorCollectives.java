@@ -158,8 +158,7 @@ public final class ExecutorCollectives implements AutoCloseable {
       TaskNames names,
       long start) {
     try (StageBootstrap bootstrap =
-        StageBootstrap.join(
-            calls, task, names, ranks.prefix, Deadline.after(common.timeout()))) {
+        StageBootstrap.join(calls, task, names, ranks.prefix, Deadline.after(common.timeout()))) {
       CommunicatorFactory factory = ranks == Ranks.HOSTS ? hosts : gpus;
       Communicator communicator = factory.create(bootstrap, common);
       LOG.info(

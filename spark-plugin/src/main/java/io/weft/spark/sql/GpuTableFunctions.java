@@ -1,6 +1,5 @@
 package io.weft.spark.sql;
 
-import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.gpu.DeviceFunction;
 import java.util.Locale;
 import java.util.Map;

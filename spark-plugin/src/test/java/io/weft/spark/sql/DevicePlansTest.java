@@ -179,8 +179,7 @@ class DevicePlansTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("weft_");
     }
-    assertThatThrownBy(
-            () -> WeftGpu.register("f", rowsOfMaps().schema(), DeviceFunctions::copy))
+    assertThatThrownBy(() -> WeftGpu.register("f", rowsOfMaps().schema(), DeviceFunctions::copy))
         .hasMessageContaining("the function's result cannot be a table of a GPU: column m");
   }
 

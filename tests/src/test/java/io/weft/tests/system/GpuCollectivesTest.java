@@ -59,7 +59,8 @@ class GpuCollectivesTest {
 
   private GpuCollectivesJob job(Mishap mishap) throws IOException {
     notes = Files.createTempDirectory(WORKSPACE.folder(), "notes-");
-    return new GpuCollectivesJob(new Notes(notes.toString()), DoubleGpus.libcuda(machine).toString(), mishap);
+    return new GpuCollectivesJob(
+        new Notes(notes.toString()), DoubleGpus.libcuda(machine).toString(), mishap);
   }
 
   private void run(Mishap mishap) throws IOException {
