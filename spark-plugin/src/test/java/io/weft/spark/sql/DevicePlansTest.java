@@ -19,6 +19,7 @@ import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -46,6 +47,13 @@ class DevicePlansTest {
     if (spark != null) {
       spark.close();
       DoubleGpus.assertClean();
+    }
+  }
+
+  @AfterEach
+  void dropViews() {
+    for (String view : List.of("trips", "copies", "nine")) {
+      session().catalog().dropTempView(view);
     }
   }
 
