@@ -8,8 +8,8 @@ import java.util.List;
 /**
  * Exchanges rows whose numbers only the senders know. The ranks first exchange the numbers; then
  * each computes the offsets of all blocks from them, and one {@link RaggedAllToAll} moves the rows
- * into scratch memory. The scratch is a symmetric buffer. It is reused, and grows to the largest
- * exchange, at least by half each time up to 1 GiB.
+ * into scratch memory. The scratch is a symmetric buffer, of a {@link GpuCommunicator} in GPU
+ * memory. It is reused, and grows to the largest exchange, at least by half each time up to 1 GiB.
  *
  * <p>For one thread at a time. {@link #exchange} is collective. The communicator stays the
  * caller's.
@@ -22,8 +22,11 @@ public final class RaggedExchange implements AutoCloseable {
   private final DataType type;
   private final long rowElements;
   private final SymmetricBuffer sizes;
-  private SymmetricBuffer scratch;
+  private Scratch scratch = new Scratch(null, () -> {});
   private final long[] received;
+
+  /** Memory for rows; no elements before the first exchange. */
+  private record Scratch(TypedBuffer elements, Runnable close) {}
 
   /**
    * Opens an exchange without scratch memory. Collective.
@@ -72,7 +75,7 @@ public final class RaggedExchange implements AutoCloseable {
       largest = Math.max(largest, totals[to]);
     }
     reserve(Math.multiplyExact(largest, rowElements));
-    TypedBuffer receive = scratch.elements().slice(0, totals[me] * rowElements);
+    TypedBuffer receive = scratch.elements.slice(0, totals[me] * rowElements);
     communicator.raggedAllToAll(
         send, receive, new RaggedLayout(rowElements, sendOffsets, rows, targetOffsets, received));
     return receive;
@@ -142,14 +145,23 @@ public final class RaggedExchange implements AutoCloseable {
 
   /** All ranks know the largest total, so all grow together. */
   private void reserve(long elements) {
-    if (scratch == null || scratch.elements().count() < elements) {
+    if (scratch.elements == null || scratch.elements.count() < elements) {
       long grown = 0;
-      if (scratch != null) {
-        grown = Math.min(scratch.elements().count() / 2 * 3, MOST_SPARE_BYTES / type.bytes());
-        scratch.close();
+      if (scratch.elements != null) {
+        grown = Math.min(scratch.elements.count() / 2 * 3, MOST_SPARE_BYTES / type.bytes());
+        scratch.close.run();
       }
-      scratch = communicator.symmetric(type, Math.max(elements, grown));
+      scratch = scratch(Math.max(elements, grown));
     }
+  }
+
+  private Scratch scratch(long elements) {
+    if (communicator instanceof GpuCommunicator gpus) {
+      GpuBuffer buffer = gpus.onDevice(type, elements);
+      return new Scratch(buffer.elements(), buffer::close);
+    }
+    SymmetricBuffer buffer = communicator.symmetric(type, elements);
+    return new Scratch(buffer.elements(), buffer::close);
   }
 
   /** The rows that a rank has sent here in the last exchange. */
@@ -161,8 +173,6 @@ public final class RaggedExchange implements AutoCloseable {
   @Override
   public void close() {
     sizes.close();
-    if (scratch != null) {
-      scratch.close();
-    }
+    scratch.close.run();
   }
 }

@@ -2,6 +2,7 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
+import io.weft.collectives.GpuCommunicator;
 import io.weft.collectives.Operation;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
@@ -9,8 +10,8 @@ import io.weft.device.cuda.VirtualMemory;
 import java.util.List;
 import java.util.Optional;
 
-/** A communicator whose ranks are GPUs. */
-public interface DeviceCommunicator extends Communicator {
+/** What the implementation over NCCL offers beyond {@link GpuCommunicator}. */
+public interface DeviceCommunicator extends GpuCommunicator {
   /** The color of a rank that joins no part of a split. */
   int NO_COLOR = -1;
 

@@ -2,6 +2,7 @@ package io.weft.collectives.nccl;
 
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaMemory;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -11,6 +12,7 @@ final class DeviceWindow implements AutoCloseable {
   private final Consumer<DeviceWindow> end;
   private final HostEvent use = new HostEvent("a window of NCCL");
   private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile boolean isUnused;
 
   /**
    * Takes a lease on the memory.
@@ -26,6 +28,16 @@ final class DeviceWindow implements AutoCloseable {
   /** The registered memory. */
   public CudaMemory memory() {
     return memory;
+  }
+
+  /** NCCL gave no handle to this rank. */
+  void unused() {
+    isUnused = true;
+  }
+
+  /** Why NCCL does not use the window on this rank; empty if it does. */
+  Optional<String> whyUnused() {
+    return isUnused ? Optional.of("NCCL cannot use windows between these GPUs") : Optional.empty();
   }
 
   /** Ends the window on this rank. */

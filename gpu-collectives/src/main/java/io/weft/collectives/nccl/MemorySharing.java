@@ -32,22 +32,26 @@ final class MemorySharing {
 
   /** See {@link DeviceCommunicator#register}. */
   DeviceWindow register(CudaMemory memory) {
-    AtomicReference<DeviceWindow> registered = new AtomicReference<>();
-    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
+    AtomicReference<Registration> result = new AtomicReference<>();
     communicator.inTurn(
-        "registering a window",
-        deadline -> {
-          WindowAgreement.refusal(
-                  communicator.host(), communicator.nccl().device(), memory, deadline)
-              .ifPresent(refusal::set);
-          if (refusal.get() == null) {
-            registered.set(register(new DeviceWindow(memory, this::deregister), deadline));
-          }
-        });
-    if (refusal.get() != null) {
-      throw refusal.get();
+        "registering a window", deadline -> result.set(registerInTurn(memory, deadline)));
+    if (result.get().refusal() != null) {
+      throw result.get().refusal();
     }
-    return registered.get();
+    return result.get().window();
+  }
+
+  /** A window, or the reason why all ranks refuse it; the other one is null. */
+  record Registration(DeviceWindow window, CollectiveException refusal) {}
+
+  /** Registers memory for a caller who has the turn. Collective. */
+  Registration registerInTurn(CudaMemory memory, Deadline deadline) {
+    Optional<CollectiveException> refusal =
+        WindowAgreement.refusal(
+            communicator.host(), communicator.nccl().device(), memory, deadline);
+    return refusal.isPresent()
+        ? new Registration(null, refusal.get())
+        : new Registration(register(new DeviceWindow(memory, this::deregister), deadline), null);
   }
 
   private DeviceWindow register(DeviceWindow window, Deadline deadline) {

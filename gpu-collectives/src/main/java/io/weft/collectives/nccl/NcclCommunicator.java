@@ -8,6 +8,7 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.DataType;
+import io.weft.collectives.GpuBuffer;
 import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
 import io.weft.collectives.OrderedCommunicator;
@@ -43,6 +44,7 @@ final class NcclCommunicator extends OrderedCommunicator
   private final NcclEnginePair sides;
   private final NcclEngineLane collectives;
   private final NcclEngineLane pairs;
+  private final DeviceBuffers buffers;
   private boolean closed;
 
   NcclCommunicator(
@@ -57,6 +59,7 @@ final class NcclCommunicator extends OrderedCommunicator
     this.sides = NcclEnginePair.open(self(), nccl, pair, waitNanos);
     this.collectives = sides.collectives();
     this.pairs = sides.pairs();
+    this.buffers = new DeviceBuffers(this);
   }
 
   private NcclEnginePair.Self self() {
@@ -274,6 +277,15 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   @Override
+  public GpuBuffer onDevice(DataType type, long count) {
+    requireCollectives("a buffer of all ranks");
+    if (nccl.arena() == null) {
+      throw CollectiveException.invalid("the options of " + this + " have no memory for buffers");
+    }
+    return buffers.allocate(type, count);
+  }
+
+  @Override
   public DeviceWindow register(CudaMemory memory) {
     requireCollectives("registering a window");
     return new MemorySharing(this).register(memory);
@@ -313,8 +325,9 @@ final class NcclCommunicator extends OrderedCommunicator
       }
       closed = true;
     }
-    boolean idle = awaitIdle(Deadline.after(timeout()));
-    sides.close(healthy && idle, nccl.linger());
+    boolean ended = awaitIdle(Deadline.after(timeout()));
+    boolean idle = sides.close(healthy && ended, nccl.linger());
+    buffers.close(healthy && ended, idle);
   }
 
   /** Checks which operations can be enqueued after device work that has not ended yet. */

@@ -11,6 +11,8 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
+import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
@@ -22,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -213,6 +216,39 @@ final class NcclEngine {
     return comm.shrink(name + "-rest", excluded, deadline, watch);
   }
 
+  /** Copies bytes to, from or within this device, and waits for the end. */
+  void copy(long to, long from, long bytes, Deadline deadline) {
+    runAlone(
+        waits.alone("a copy of " + bytes + " bytes", deadline),
+        wait -> {
+          boolean isToDevice = stream.device().isDeviceMemory(to);
+          if (isToDevice && stream.device().isDeviceMemory(from)) {
+            stream.copyOnDevice(to, from, bytes);
+          } else if (isToDevice) {
+            staging.bounce().copyToDevice(to, from, bytes, wait);
+          } else {
+            staging.bounce().copyToHost(to, from, bytes, wait);
+          }
+        });
+  }
+
+  /** Sets bytes of this device to zero, and waits for the end. */
+  void clear(long address, long bytes, Deadline deadline) {
+    runAlone(
+        waits.alone("zeroing " + bytes + " bytes", deadline), wait -> stream.clear(address, bytes));
+  }
+
+  private void runAlone(BounceBuffers.Wait wait, Consumer<BounceBuffers.Wait> work) {
+    guarded(
+        () -> {
+          work.accept(wait);
+          try (CudaMark mark = stream.mark()) {
+            wait.until(mark);
+          }
+          return Algorithm.NCCL;
+        });
+  }
+
   /** Registers memory of this device as a window, together with the other ranks. */
   void register(DeviceWindow window, Deadline deadline) {
     guarded(
@@ -340,8 +376,12 @@ final class NcclEngine {
     deviceBusy = false;
   }
 
-  /** Ends NCCL together with the other ranks if all are well; see {@link NcclComm#finish}. */
-  void close(boolean healthy, Duration linger) {
+  /**
+   * Ends NCCL together with the other ranks if all are well; see {@link NcclComm#finish}.
+   *
+   * @return false if the device still works, so that memory in use is kept for good
+   */
+  boolean close(boolean healthy, Duration linger) {
     closed = true;
     stream.device().use();
     graphs.close();
@@ -364,6 +404,7 @@ final class NcclEngine {
     if (!deviceBusy) {
       staging.close();
     }
+    return !deviceBusy;
   }
 
   /** Keeps the memory of failed operations while the device may still use it. */
@@ -394,9 +435,12 @@ final class NcclEngine {
 
     /** Registers a window together with the other ranks. */
     void register(NcclComm comm, DeviceWindow window, Deadline deadline, Runnable watch) {
-      windows.put(
-          window,
-          comm.register(window.memory().address(), window.memory().bytes(), deadline, watch));
+      long handle =
+          comm.register(window.memory().address(), window.memory().bytes(), deadline, watch);
+      if (handle == 0) {
+        window.unused();
+      }
+      windows.put(window, handle);
     }
 
     /** Ends a window if it still exists. */

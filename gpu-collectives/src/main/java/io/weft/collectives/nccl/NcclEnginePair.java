@@ -12,6 +12,7 @@ import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -51,7 +52,7 @@ final class NcclEnginePair {
           self, stop, collectives, side(self, "-pairs", options, agreement, stop));
     } catch (RuntimeException e) {
       collectives.lane().close();
-      collectives.engine().close(false, Duration.ZERO);
+      boolean unused = collectives.engine().close(false, Duration.ZERO);
       throw e;
     }
   }
@@ -173,16 +174,30 @@ final class NcclEnginePair {
     }
   }
 
-  /** Ends both; together with the other ranks if all are well. */
-  void close(boolean healthy, Duration linger) {
+  /**
+   * Ends both; together with the other ranks if all are well.
+   *
+   * @return whether the device is known to be idle
+   */
+  boolean close(boolean healthy, Duration linger) {
     List<Event> closing = new ArrayList<>();
+    AtomicInteger idle = new AtomicInteger();
     for (NcclEngineLane side : both()) {
       side.agreement().close();
-      closing.add(side.lane().submit("close", () -> side.engine().close(healthy, linger)));
+      closing.add(
+          side.lane()
+              .submit(
+                  "close",
+                  () -> {
+                    if (side.engine().close(healthy, linger)) {
+                      idle.incrementAndGet();
+                    }
+                  }));
     }
     closing.forEach(NcclEngineLane::settle);
     collectives.lane().close();
     pairs.lane().close();
+    return idle.get() == closing.size();
   }
 
   /**

@@ -15,6 +15,8 @@ import java.time.Duration;
  *     two, and a {@link DeviceCommunicator#beside host communicator} for messages
  * @param maxBlocks the most blocks of a kernel of NCCL, the same on all ranks; 0 for NCCL's choice.
  *     NCCL_MAX_CTAS in the environment overrides it
+ * @param arena memory for buffers of communicators, of the same device; null for communicators
+ *     without their own buffers
  */
 public record NcclOptions(
     CudaDevice device,
@@ -22,24 +24,30 @@ public record NcclOptions(
     Duration linger,
     boolean shrinks,
     boolean pairsOnly,
-    int maxBlocks) {
+    int maxBlocks,
+    DeviceArena arena) {
   private static final long STAGING_BYTES = 2L << 30;
 
   /** Options with 2 GiB for staging, a linger time of 2 s, and no shrinking. */
   public static NcclOptions on(CudaDevice device) {
-    return new NcclOptions(device, STAGING_BYTES, Duration.ofSeconds(2), false, false, 0);
+    return new NcclOptions(device, STAGING_BYTES, Duration.ofSeconds(2), false, false, 0, null);
   }
 
   public NcclOptions withLinger(Duration other) {
-    return new NcclOptions(device, stagingBytes, other, shrinks, pairsOnly, maxBlocks);
+    return new NcclOptions(device, stagingBytes, other, shrinks, pairsOnly, maxBlocks, arena);
   }
 
   public NcclOptions withShrinking() {
-    return new NcclOptions(device, stagingBytes, linger, true, pairsOnly, maxBlocks);
+    return new NcclOptions(device, stagingBytes, linger, true, pairsOnly, maxBlocks, arena);
   }
 
   /** Options for sends and receives only, with a limit of blocks. */
   public NcclOptions forPairs(int blocks) {
-    return new NcclOptions(device, stagingBytes, linger, shrinks, true, blocks);
+    return new NcclOptions(device, stagingBytes, linger, shrinks, true, blocks, arena);
+  }
+
+  /** Options with memory for {@link io.weft.collectives.GpuCommunicator#onDevice}. */
+  public NcclOptions withArena(DeviceArena other) {
+    return new NcclOptions(device, stagingBytes, linger, shrinks, pairsOnly, maxBlocks, other);
   }
 }

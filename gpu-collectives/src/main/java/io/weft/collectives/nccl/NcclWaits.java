@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 
 /**
  * Waits for NCCL and the device, and ends a wait that has no purpose any more. Confined to the
@@ -53,17 +54,40 @@ final class NcclWaits {
     return mark -> await(mark, operations, deadline);
   }
 
+  /** Waits for marks after work of this rank alone; the other ranks may have ended. */
+  BounceBuffers.Wait alone(String what, Deadline deadline) {
+    Runnable stopped =
+        () -> {
+          if (stop.get() != null) {
+            throw stop.get();
+          }
+        };
+    return mark -> await(mark, stopped, deadline, () -> overdue(what, deadline));
+  }
+
   private void await(CudaMark mark, List<Operation> operations, Deadline deadline) {
-    Runnable watch = watch();
+    await(mark, watch(), deadline, () -> overdue(operations, deadline));
+  }
+
+  private static void await(
+      CudaMark mark, Runnable watch, Deadline deadline, Supplier<CollectiveException> overdue) {
     long pause = FIRST_PAUSE_NANOS;
     while (!mark.isReached()) {
       watch.run();
       if (deadline.expired()) {
-        throw overdue(operations, deadline);
+        throw overdue.get();
       }
       LockSupport.parkNanos(pause);
       pause = Math.min(2 * pause, MAX_PAUSE_NANOS);
     }
+  }
+
+  private CollectiveException overdue(String what, Deadline deadline) {
+    int rank = agreement.host().rank();
+    return new CollectiveException(
+        Kind.TIMEOUT,
+        List.of(rank),
+        "%s on rank %d did not end within %s on its GPU".formatted(what, rank, deadline));
   }
 
   /** All ranks have reached a running collective; the peer of a send may not have. */

@@ -9,6 +9,9 @@
  * of the host, over which ranks agree on an operation before NCCL starts it: NCCL itself waits
  * without end if ranks do not match. A failure aborts NCCL on every rank.
  *
+ * <p>Buffers of all ranks are windows in memory of a {@link io.weft.collectives.nccl.DeviceArena},
+ * which outlives communicators.
+ *
  * <p>Peer windows and multicast windows are GPU memory of one host's ranks that the devices write
  * directly, without NCCL. A window keeps its memory until no rank can write to it any more. Nothing
  * is loaded before {@link io.weft.collectives.nccl.NcclLibrary#load} is called.

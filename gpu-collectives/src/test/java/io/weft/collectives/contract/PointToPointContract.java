@@ -9,7 +9,6 @@ import io.weft.collectives.AllReduce;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
-import io.weft.collectives.Group;
 import io.weft.collectives.Operation;
 import io.weft.collectives.Receive;
 import io.weft.collectives.ReduceOp;
@@ -182,27 +181,6 @@ public interface PointToPointContract extends CommunicatorContract {
                   assertThat(failure)
                       .hasMessageContaining(sentCount + " " + sent)
                       .hasMessageContaining(takenCount + " " + taken));
-    }
-  }
-
-  /** Two communicators in opposite orders would deadlock one after the other. */
-  @Test
-  default void crossedOrderFinishesInAGroup() {
-    try (RankGang x = gang(2);
-        RankGang y = gang(2)) {
-      x.run(
-          communicator -> {
-            Communicator first = communicator.rank() == 0 ? communicator : y.rank(1);
-            Communicator second = communicator.rank() == 0 ? y.rank(0) : communicator;
-            TypedBuffer a = filled(communicator, DataType.INT32, 100_000);
-            TypedBuffer b = filled(communicator, DataType.INT32, 100_000);
-            new Group()
-                .add(first, new AllReduce(a, a, ReduceOp.SUM))
-                .add(second, new AllReduce(b, b, ReduceOp.SUM))
-                .run();
-            Values.check("a", a, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, 2, i));
-            Values.check("b", b, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, 2, i));
-          });
     }
   }
 

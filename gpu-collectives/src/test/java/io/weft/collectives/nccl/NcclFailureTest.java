@@ -13,7 +13,6 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
-import io.weft.collectives.Group;
 import io.weft.collectives.Operation;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.TypedBuffer;
@@ -102,7 +101,7 @@ class NcclFailureTest {
               Operation sum = new AllReduce(data, data, ReduceOp.SUM);
               Event event =
                   inGroup
-                      ? new Group().add(communicator, sum).submit(lane)
+                      ? communicator.submitGroup(List.of(sum), lane)
                       : communicator.submit(sum, lane);
               event.await(Deadline.after(LONG));
               uploaded.await(Deadline.after(LONG));

@@ -9,7 +9,6 @@ import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
-import io.weft.collectives.Group;
 import io.weft.collectives.Operation;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.TypedBuffer;
@@ -103,7 +102,7 @@ class SubmittedBuffersTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"run", "group", "submit", "submitGroup", "groups"})
+  @ValueSource(strings = {"run", "group", "submit", "submitGroup"})
   void memoryThatWasFreedBeforeIsRefused(String how) {
     try (RankGang gang = Gangs.local(2)) {
       gang.run(
@@ -124,8 +123,7 @@ class SubmittedBuffersTest {
       case "run" -> communicator.run(operation);
       case "group" -> communicator.runGroup(List.of(operation));
       case "submit" -> communicator.submit(operation, lane);
-      case "submitGroup" -> communicator.submitGroup(List.of(operation), lane);
-      default -> new Group().add(communicator, operation).submit(lane);
+      default -> communicator.submitGroup(List.of(operation), lane);
     }
   }
 
@@ -137,7 +135,7 @@ class SubmittedBuffersTest {
 
   /** Another thread frees the memory after the check and before the lease. */
   @ParameterizedTest
-  @ValueSource(strings = {"submit", "submitGroup", "groups"})
+  @ValueSource(strings = {"submit", "submitGroup"})
   void nothingIsQueuedWhenMemoryIsFreedBetweenTheCheckAndTheLane(String how) {
     try (RankGang gang = Gangs.local(2)) {
       gang.run(

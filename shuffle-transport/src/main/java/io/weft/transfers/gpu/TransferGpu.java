@@ -38,7 +38,6 @@ import io.weft.transfers.TransferWire;
 import io.weft.transfers.TransferWire.CommunicatorWire;
 import io.weft.transfers.gpu.GpuCommunicators.GpuEndpoint;
 import io.weft.transfers.gpu.TransferGpuState.GpuBuffers;
-import io.weft.transfers.gpu.TransferGpuState.GpuOpener;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -69,7 +68,7 @@ public final class TransferGpu implements AutoCloseable {
   private static final Duration DRIVER_TIMEOUT = Duration.ofSeconds(30);
 
   private final Options options;
-  private final GpuOpener opening;
+  private final GpuOpener<TransferGpuState> opening;
 
   /**
    * The properties of an end.
@@ -102,7 +101,9 @@ public final class TransferGpu implements AutoCloseable {
   /** Creates an end whose GPU is not open yet. */
   public TransferGpu(Options options) {
     this.options = options;
-    this.opening = new GpuOpener(options.end().gpu().toString(), this::open, DRIVER_TIMEOUT);
+    this.opening =
+        new GpuOpener<>(
+            options.end().gpu().toString(), this::open, TransferGpuState::close, DRIVER_TIMEOUT);
   }
 
   private TransferGpuState open() {

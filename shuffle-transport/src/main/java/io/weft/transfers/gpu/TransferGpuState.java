@@ -1,7 +1,6 @@
 package io.weft.transfers.gpu;
 
 import io.weft.device.Deadline;
-import io.weft.device.UnavailableLibraryException;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
@@ -12,12 +11,6 @@ import io.weft.transfers.TransferBuffer;
 import io.weft.transfers.gpu.SharedRoom.ReleasedRooms;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -75,113 +68,6 @@ record TransferGpuState(
           out,
           device,
           rooms);
-    }
-  }
-
-  /**
-   * Opens a GPU on first use, on a daemon thread "weft-gpu-open". If the driver does not answer,
-   * each caller waits until its timeout and no lock is held. After a failure the next caller
-   * retries. Thread-safe. Owns the opened GPU.
-   */
-  static final class GpuOpener implements AutoCloseable {
-    private final String what;
-    private final Supplier<TransferGpuState> open;
-    private final Duration timeout;
-    private CompletableFuture<TransferGpuState> opening;
-    private boolean closed;
-
-    /**
-     * Creates a GPU that is not open.
-     *
-     * @param what name of the GPU, for messages
-     * @param open calls the driver
-     * @param timeout how long each caller waits
-     */
-    GpuOpener(String what, Supplier<TransferGpuState> open, Duration timeout) {
-      this.what = what;
-      this.open = open;
-      this.timeout = timeout;
-    }
-
-    /**
-     * The GPU. Opens it if it is not open.
-     *
-     * @throws IllegalStateException if this was closed
-     * @throws UnavailableLibraryException if the driver does not answer in time
-     */
-    TransferGpuState get() {
-      CompletableFuture<TransferGpuState> mine = null;
-      CompletableFuture<TransferGpuState> shared;
-      synchronized (this) {
-        if (closed) {
-          throw new IllegalStateException(what + " was closed");
-        }
-        if (opening == null) {
-          mine = new CompletableFuture<>();
-          opening = mine;
-        }
-        shared = opening;
-      }
-      if (mine != null) {
-        start(mine);
-      }
-      return await(shared);
-    }
-
-    private void start(CompletableFuture<TransferGpuState> mine) {
-      Thread thread = new Thread(() -> open(mine), "weft-gpu-open");
-      thread.setDaemon(true);
-      thread.start();
-    }
-
-    private void open(CompletableFuture<TransferGpuState> mine) {
-      try {
-        mine.complete(open.get());
-      } catch (RuntimeException | Error e) {
-        synchronized (this) {
-          opening = null;
-        }
-        mine.completeExceptionally(e);
-      }
-    }
-
-    private TransferGpuState await(CompletableFuture<TransferGpuState> shared) {
-      try {
-        return shared.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
-      } catch (ExecutionException e) {
-        if (e.getCause() instanceof RuntimeException known) {
-          throw known;
-        }
-        throw new IllegalStateException(what + " cannot be opened: " + e.getCause(), e.getCause());
-      } catch (TimeoutException e) {
-        throw new UnavailableLibraryException(
-            "the NVIDIA driver did not open %s within %s"
-                .formatted(what, Deadline.describe(timeout.toNanos())));
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new IllegalStateException("interrupted while " + what + " was being opened", e);
-      }
-    }
-
-    /** The GPU, if it is open now. */
-    synchronized Optional<TransferGpuState> now() {
-      return opening == null || opening.isCompletedExceptionally()
-          ? Optional.empty()
-          : Optional.ofNullable(opening.getNow(null));
-    }
-
-    /** A GPU that is being opened is closed as soon as it is open. */
-    @Override
-    public void close() {
-      CompletableFuture<TransferGpuState> last;
-      synchronized (this) {
-        closed = true;
-        last = opening;
-        opening = null;
-      }
-      if (last != null) {
-        CompletableFuture<Void> unused = last.thenAccept(TransferGpuState::close);
-      }
     }
   }
 

@@ -27,7 +27,6 @@ import io.weft.transfers.TransferBuffer;
 import io.weft.transfers.TransferWire;
 import io.weft.transfers.gpu.TransferGpu.HostPathCommunicator;
 import io.weft.transfers.gpu.TransferGpu.NcclWire;
-import io.weft.transfers.gpu.TransferGpuState.GpuOpener;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -232,8 +231,8 @@ class TransferGpuTest {
   void aDriverThatDoesNotAnswerIsAnErrorThatSaysSo() {
     List<String> calls = new CopyOnWriteArrayList<>();
     CountDownLatch answer = new CountDownLatch(1);
-    try (GpuOpener opening =
-        new GpuOpener(
+    try (GpuOpener<Object> opening =
+        new GpuOpener<>(
             "cuda:7",
             () -> {
               calls.add("call");
@@ -244,6 +243,7 @@ class TransferGpuTest {
               }
               throw new IllegalArgumentException("no such GPU");
             },
+            opened -> calls.add("close"),
             Duration.ofMillis(20))) {
       assertThatThrownBy(opening::get)
           .isInstanceOf(UnavailableLibraryException.class)

@@ -3,6 +3,7 @@ package io.weft.spark.collectives;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
 import io.weft.collectives.OperationKind;
+import io.weft.collectives.nccl.DeviceArena.Counters;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import java.util.HashMap;
 import java.util.List;
@@ -16,9 +17,10 @@ import java.util.function.ToLongFunction;
  * @param open communicators that are open now
  * @param lines by operation and algorithm
  * @param memory symmetric memory of communicators, also between stages
+ * @param gpu memory of the GPU for communicators, also between stages
  */
 public record CollectiveStatistics(
-    long opened, long open, List<Line> lines, CacheStatistics memory) {
+    long opened, long open, List<Line> lines, CacheStatistics memory, Counters gpu) {
   /** The key of a sum. */
   record Key(OperationKind kind, Algorithm algorithm) {}
 

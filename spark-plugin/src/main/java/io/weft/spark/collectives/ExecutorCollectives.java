@@ -6,11 +6,14 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.CommunicatorOptions.LogPrefix;
+import io.weft.collectives.GpuCommunicator;
+import io.weft.collectives.nccl.DeviceArena.Counters;
 import io.weft.collectives.symmetric.CollectiveMemoryCache;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.device.Deadline;
 import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
+import io.weft.transfers.gpu.GpuRanks;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -49,28 +52,32 @@ public final class ExecutorCollectives implements AutoCloseable {
   private static volatile ExecutorCollectives running;
 
   private final Options options;
-  private final CommunicatorFactory factory;
+  private final CommunicatorFactory hosts;
+  private final GpuRanks gpus;
   private final RendezvousDriver<StageAttempt> driver;
   private final CollectiveMemoryCache memory;
   private final CollectiveTotals totals = new CollectiveTotals();
   private final KillWatch watch = new KillWatch(this::checkKilled);
-  private final ConcurrentMap<Long, TaskCommunicator> tasks = new ConcurrentHashMap<>();
+  private final ConcurrentMap<TaskKey, TaskCommunicator> tasks = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
   /**
    * Creates the collectives of an executor.
    *
-   * @param factory creates the communicators
+   * @param hosts creates the communicators of hosts
+   * @param gpus creates those of GPUs; closed with these collectives
    * @param driver sends calls to the rendezvous on the driver
    * @param memory of the communicators, between stages; closed with these collectives
    */
   public ExecutorCollectives(
       Options options,
-      CommunicatorFactory factory,
+      CommunicatorFactory hosts,
+      GpuRanks gpus,
       RendezvousDriver<StageAttempt> driver,
       CollectiveMemoryCache memory) {
     this.options = options;
-    this.factory = factory;
+    this.hosts = hosts;
+    this.gpus = gpus;
     this.driver = driver;
     this.memory = memory;
   }
@@ -89,10 +96,36 @@ public final class ExecutorCollectives implements AutoCloseable {
     return options.timeout();
   }
 
+  /** The kinds of communicators, of which a task may have one each. */
+  private enum Ranks {
+    HOSTS("hosts", ""),
+    GPUS("GPUs on hosts", "gpu-");
+
+    private final String text;
+
+    /** The rounds of a task's communicators have different names. */
+    private final String prefix;
+
+    Ranks(String text, String prefix) {
+      this.text = text;
+      this.prefix = prefix;
+    }
+  }
+
+  private record TaskKey(long task, Ranks ranks) {}
+
   Communicator communicator(BarrierTaskContext context, Duration timeout) {
+    return communicator(context, Ranks.HOSTS, timeout);
+  }
+
+  GpuCommunicator onGpu(BarrierTaskContext context, Duration timeout) {
+    return (GpuCommunicator) communicator(context, Ranks.GPUS, timeout);
+  }
+
+  private Communicator communicator(BarrierTaskContext context, Ranks ranks, Duration timeout) {
     BarrierTask task = new BarrierTask(context, options.executorId(), options.host());
-    TaskCommunicator made = new TaskCommunicator(task, this);
-    TaskCommunicator known = tasks.putIfAbsent(context.taskAttemptId(), made);
+    TaskCommunicator made = new TaskCommunicator(task, ranks, this);
+    TaskCommunicator known = tasks.putIfAbsent(made.key(), made);
     if (known == null) {
       made.listen();
     }
@@ -100,7 +133,7 @@ public final class ExecutorCollectives implements AutoCloseable {
   }
 
   /** Creates a communicator with the other tasks of the stage. Reports a failure to them. */
-  Communicator create(BarrierTask task, Duration timeout) {
+  private Communicator create(BarrierTask task, Ranks ranks, Duration timeout) {
     if (closed) {
       throw new IllegalStateException("Weft is stopping on executor " + options.executorId());
     }
@@ -113,28 +146,33 @@ public final class ExecutorCollectives implements AutoCloseable {
                 new LogPrefix(options.executorId(), "", task.key().stage(), task.key().attempt()))
             .withNames(names);
     try (DriverCalls calls = new DriverCalls(driver, task.context().taskAttemptId())) {
-      return create(task, calls, common, names, start);
+      return create(task, ranks, calls, common, names, start);
     }
   }
 
   private Communicator create(
       BarrierTask task,
+      Ranks ranks,
       DriverCalls calls,
       CommunicatorOptions common,
       TaskNames names,
       long start) {
     try (StageBootstrap bootstrap =
-        StageBootstrap.join(calls, task, names, Deadline.after(common.timeout()))) {
+        StageBootstrap.join(calls, task, names, ranks.prefix, Deadline.after(common.timeout()))) {
+      CommunicatorFactory factory = ranks == Ranks.HOSTS ? hosts : gpus;
       Communicator communicator = factory.create(bootstrap, common);
       LOG.info(
-          "{}opened by {} in {}; hosts {}",
+          "{}opened by {} in {}; {} {}",
           common.prefix().of(task.rank(), task.nranks(), bootstrap.id()),
           task.name(),
           Deadline.describe(System.nanoTime() - start),
+          ranks.text,
           communicator.topology().hosts());
       return communicator;
     } catch (CollectiveException e) {
-      reportToDriver(task, calls, e);
+      if (ranks == Ranks.HOSTS || e.kind() != CollectiveException.Kind.INVALID) {
+        reportToDriver(task, calls, e);
+      } // Else all ranks know that there are no GPUs for them, and may go on without.
       throw names.explain(e);
     } catch (RuntimeException e) {
       reportToDriver(task, calls, e);
@@ -167,19 +205,28 @@ public final class ExecutorCollectives implements AutoCloseable {
   }
 
   void ended(BarrierTask task, TaskCommunicator ended) {
-    if (tasks.remove(task.context().taskAttemptId(), ended)) {
+    if (tasks.remove(ended.key(), ended)) {
       ended.current().ifPresent(totals::closed);
+    }
+    closeIdleGpu();
+  }
+
+  /** Communicators of tasks that still run need the GPU. */
+  private void closeIdleGpu() {
+    if (closed && tasks.isEmpty()) {
+      gpus.close();
     }
   }
 
   /** The counters of all communicators of this executor. */
   public CollectiveStatistics statistics() {
-    return totals.statistics(memory.statistics());
+    return totals.statistics(memory.statistics(), gpus.statistics());
   }
 
   /**
    * Aborts the open communicators and refuses later requests. A task that still runs may use its
-   * symmetric memory, so that is freed at the end of the task, or by the end of the process.
+   * symmetric memory and its GPU, so these are freed at the end of the task, or by the end of the
+   * process.
    */
   @Override
   public void close() {
@@ -190,6 +237,7 @@ public final class ExecutorCollectives implements AutoCloseable {
     List.copyOf(tasks.values()).forEach(TaskCommunicator::stop);
     watch.close();
     memory.close();
+    closeIdleGpu();
   }
 
   /**
@@ -202,6 +250,7 @@ public final class ExecutorCollectives implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(TaskCommunicator.class);
 
     private final BarrierTask task;
+    private final Ranks ranks;
     private final ExecutorCollectives collectives;
     private final Object state = new Object();
     private volatile Communicator communicator;
@@ -209,9 +258,14 @@ public final class ExecutorCollectives implements AutoCloseable {
 
     private long killedSince;
 
-    TaskCommunicator(BarrierTask task, ExecutorCollectives collectives) {
+    TaskCommunicator(BarrierTask task, Ranks ranks, ExecutorCollectives collectives) {
       this.task = task;
+      this.ranks = ranks;
       this.collectives = collectives;
+    }
+
+    private TaskKey key() {
+      return new TaskKey(task.context().taskAttemptId(), ranks);
     }
 
     /** Registers for the end of the task. */
@@ -222,7 +276,7 @@ public final class ExecutorCollectives implements AutoCloseable {
     /** Waits for the other tasks under a lock that the end of the task does not need. */
     synchronized Communicator get(Duration timeout) {
       if (communicator == null) {
-        keep(collectives.create(task, timeout));
+        keep(collectives.create(task, ranks, timeout));
       }
       return communicator;
     }
@@ -323,13 +377,13 @@ public final class ExecutorCollectives implements AutoCloseable {
       }
     }
 
-    synchronized CollectiveStatistics statistics(CacheStatistics memory) {
+    synchronized CollectiveStatistics statistics(CacheStatistics memory, Counters gpus) {
       Map<CollectiveStatistics.Key, CollectiveMetrics.Line> sum = closed;
       for (Communicator communicator : open) {
         sum = CollectiveStatistics.sum(sum, communicator.metrics().lines());
       }
       List<CollectiveMetrics.Line> lines = new ArrayList<>(sum.values());
-      return new CollectiveStatistics(opened, open.size(), lines, memory);
+      return new CollectiveStatistics(opened, open.size(), lines, memory, gpus);
     }
   }
 

@@ -8,6 +8,7 @@ import io.weft.device.Deadline;
 import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -33,24 +34,29 @@ final class StageBootstrap implements Bootstrap {
   private final DriverCalls driver;
   private final BarrierTask task;
   private final TaskNames names;
+  private final String prefix;
   private UniqueId id;
 
-  private StageBootstrap(DriverCalls driver, BarrierTask task, TaskNames names) {
+  private StageBootstrap(DriverCalls driver, BarrierTask task, TaskNames names, String prefix) {
     this.driver = driver;
     this.task = task;
     this.names = names;
+    this.prefix = prefix;
   }
 
   /**
    * Joins the rendezvous and waits for all tasks.
    *
    * @param names gets the names of the other tasks
+   * @param prefix of the rounds, another one for each communicator of a task
    * @throws CollectiveException naming the tasks that failed or did not come before the deadline
    */
   static StageBootstrap join(
-      DriverCalls driver, BarrierTask task, TaskNames names, Deadline deadline) {
-    StageBootstrap bootstrap = new StageBootstrap(driver, task, names);
-    bootstrap.id = UniqueId.decode(bootstrap.awaitRound(JOIN, new byte[0], deadline).id());
+      DriverCalls driver, BarrierTask task, TaskNames names, String prefix, Deadline deadline) {
+    StageBootstrap bootstrap = new StageBootstrap(driver, task, names, prefix);
+    byte[] proposal = UniqueId.create().encode().getBytes(StandardCharsets.US_ASCII);
+    byte[] first = bootstrap.exchange(JOIN, proposal, deadline).get(0);
+    bootstrap.id = UniqueId.decode(new String(first, StandardCharsets.US_ASCII));
     return bootstrap;
   }
 
@@ -71,7 +77,7 @@ final class StageBootstrap implements Bootstrap {
 
   @Override
   public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-    return awaitRound(round, mine, deadline).messages();
+    return awaitRound(prefix + round, mine, deadline).messages();
   }
 
   private RendezvousAnswer awaitRound(String round, byte[] mine, Deadline deadline) {

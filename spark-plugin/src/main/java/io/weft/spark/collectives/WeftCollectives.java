@@ -3,6 +3,7 @@ package io.weft.spark.collectives;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
+import io.weft.collectives.GpuCommunicator;
 import io.weft.collectives.SymmetricBuffer;
 import io.weft.spark.config.Activation;
 import java.time.Duration;
@@ -65,6 +66,32 @@ public final class WeftCollectives {
    */
   public static Communicator communicator() {
     return communicator(currentTask());
+  }
+
+  /**
+   * A communicator of the GPUs of this stage's executors, with the timeout {@code
+   * spark.weft.collectives.timeout}. Each task runs on the GPU that Spark gave to its executor,
+   * else on the first that the executor sees. Tasks of one executor share its GPU, which NCCL takes
+   * only from 2.30.3 on and with {@code NCCL_MULTI_RANK_GPU_ENABLE=1}. A task may use this
+   * communicator and {@link #communicator(BarrierTaskContext)}; all tasks then ask for them in the
+   * same order. Otherwise it is like that one.
+   *
+   * @throws IllegalStateException as {@link #communicator(BarrierTaskContext)}
+   * @throws CollectiveException on all tasks: of kind INVALID if one has no GPU with NCCL, or NCCL
+   *     cannot connect two of them, naming the ranks; the tasks may go on without GPUs. Other kinds
+   *     as {@link #communicator(BarrierTaskContext)}
+   */
+  public static GpuCommunicator onGpu(BarrierTaskContext context) {
+    ExecutorCollectives collectives = collectives();
+    return collectives.onGpu(checked(context), collectives.timeout());
+  }
+
+  /**
+   * As {@link #onGpu(BarrierTaskContext)}, with another timeout, see {@link
+   * #communicator(BarrierTaskContext, Duration)}.
+   */
+  public static GpuCommunicator onGpu(BarrierTaskContext context, Duration timeout) {
+    return collectives().onGpu(checked(context), timeout);
   }
 
   /**

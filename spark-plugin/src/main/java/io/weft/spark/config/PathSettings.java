@@ -48,6 +48,7 @@ public final class PathSettings {
                 entry("maxServedBytes", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT.key()),
                 entry(
                     "maxServedBytesPerPeer", WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER.key()),
+                entry("collectivesGpuMemory", WeftSettings.COLLECTIVES_GPU_MEMORY.key()),
                 entry("mode", WeftSettings.TRANSPORT.key()),
                 entry("unencryptedNccl", WeftSettings.NCCL_ALLOW_UNENCRYPTED.key())));
 

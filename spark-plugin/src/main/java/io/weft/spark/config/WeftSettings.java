@@ -243,6 +243,16 @@ public final class WeftSettings {
           "Timeout of barrier tasks that create their communicator, and of each operation"
               + " on it. All tasks then fail with the names of the late ones.");
 
+  /** GPU memory for buffers of communicators on GPUs. */
+  public static final Setting<Long> COLLECTIVES_GPU_MEMORY =
+      new Setting<>(
+          PREFIX + "collectives.gpuMemory",
+          SettingTypes.bytes(2 * MIB, TIB),
+          GIB,
+          APPLICATION,
+          "GPU memory of each executor for buffers of communicators on GPUs, allocated when needed"
+              + " and kept for later barrier stages, unused at most for spark.weft.memory.idleTime.");
+
   /** Bytes of a batch of transfers. */
   public static final Setting<Long> TRANSFERS_BATCH_SIZE =
       new Setting<>(
@@ -416,6 +426,7 @@ public final class WeftSettings {
           BATCH_ROWS,
           BATCH_SIZE,
           COLLECTIVES_TIMEOUT,
+          COLLECTIVES_GPU_MEMORY,
           TRANSFERS_BATCH_SIZE,
           TRANSFERS_BATCH_AGE,
           TRANSFERS_DEADLINE,

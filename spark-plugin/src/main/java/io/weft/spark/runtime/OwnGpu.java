@@ -11,6 +11,7 @@ import io.weft.shuffle.peer.TransportMode;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.transfers.gpu.GpuRanks;
 import io.weft.transfers.gpu.GpuSearch;
 import io.weft.transfers.gpu.TransferGpu;
 import java.nio.file.Path;
@@ -69,6 +70,22 @@ final class OwnGpu {
                     WeftSettings.TRANSFERS_FOLLOW_DEVICES.get(conf),
                     besideNccl)))
         : Optional.empty();
+  }
+
+  /**
+   * Returns the announced GPU, which may be absent, as a rank of communicators.
+   *
+   * @param besideNccl creates the communicators of hosts over which ranks agree
+   */
+  static GpuRanks ranks(SparkConf conf, PeerAddress own, CommunicatorFactory besideNccl) {
+    return new GpuRanks(
+        new GpuRanks.Options(
+            own.executorId() + "@" + own.incarnation(),
+            own.pathEnd(),
+            PathSettings.rules(conf),
+            libraries(conf),
+            WeftSettings.COLLECTIVES_GPU_MEMORY.get(conf),
+            besideNccl));
   }
 
   /** Returns the announced GPU for tasks, or the reason for its absence. */

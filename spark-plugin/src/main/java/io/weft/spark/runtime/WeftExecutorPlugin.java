@@ -42,6 +42,7 @@ import io.weft.spark.runtime.WeftMetrics.Metric;
 import io.weft.spark.transfers.ExecutorTransfers;
 import io.weft.spark.transfers.TransferDriver;
 import io.weft.transfers.TransferOptions;
+import io.weft.transfers.gpu.GpuRanks;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
@@ -157,7 +158,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     CollectiveMemoryCache memory = collectiveMemory();
     CommunicatorFactory communicators = communicators(context, options, rules, false, memory);
     CommunicatorFactory besideNccl = communicators(context, options, rules, true, memory);
-    collectives = collectives(context, options.host(), communicators, memory);
+    GpuRanks gpus = OwnGpu.ranks(context.conf(), own, besideNccl);
+    exchange.arena().onIdle(gpus::freeIdle);
+    collectives = collectives(context, options.host(), communicators, gpus, memory);
     transfers =
         transfers(
             context,
@@ -253,11 +256,13 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       PluginContext context,
       String host,
       CommunicatorFactory communicators,
+      GpuRanks gpus,
       CollectiveMemoryCache memory) {
     return new ExecutorCollectives(
         new ExecutorCollectives.Options(
             context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
         communicators,
+        gpus,
         call ->
             (RendezvousAnswer)
                 MessageCodec.decode(context.ask(MessageCodec.encode(new StageCall(call)))),

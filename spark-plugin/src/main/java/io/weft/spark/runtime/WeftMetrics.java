@@ -5,6 +5,7 @@ import static io.weft.spark.runtime.WeftMetrics.Metric.Kind.GAUGE;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
+import io.weft.collectives.nccl.DeviceArena.Counters;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.shuffle.ExchangeStatistics;
 import io.weft.shuffle.peer.ExchangeCounter;
@@ -121,6 +122,7 @@ public final class WeftMetrics {
               Arrays.stream(ExchangeCounter.values()).map(WeftMetrics::of),
               collectives(),
               symmetricMemory(),
+              gpuBuffers(),
               Arrays.stream(Algorithm.values())
                   .filter(WeftMetrics::isCarriedOut)
                   .flatMap(WeftMetrics::of),
@@ -196,6 +198,34 @@ public final class WeftMetrics {
             "symmetricIdle",
             "bytes of symmetric memory kept for later barrier stages",
             s -> s.collectives().memory().idleBytes()));
+  }
+
+  private static Stream<Metric> gpuBuffers() {
+    return Stream.of(
+        gpuCounter(
+            "gpuBufferWindows",
+            "segments of GPU memory registered with NCCL by barrier tasks",
+            Counters::windows),
+        gpuCounter(
+            "gpuBufferFresh",
+            "bytes of GPU memory allocated for buffers of barrier tasks",
+            Counters::freshBytes),
+        gpuCounter(
+            "gpuBufferReused",
+            "bytes of GPU memory from earlier barrier stages",
+            Counters::reusedBytes),
+        gauge(
+            "gpuBufferUsed",
+            "bytes of GPU memory in buffers of running barrier tasks",
+            s -> s.collectives().gpu().usedBytes()),
+        gauge(
+            "gpuBufferIdle",
+            "bytes of GPU memory kept for later barrier stages",
+            s -> s.collectives().gpu().idleBytes()));
+  }
+
+  private static Metric gpuCounter(String name, String doc, ToLongFunction<Counters> figure) {
+    return new Metric(name, COUNTER, doc, s -> figure.applyAsLong(s.collectives().gpu()));
   }
 
   private static Metric memoryCounter(

@@ -49,6 +49,31 @@ public final class WeftGpu {
    */
   public static Dataset<Row> mapBatches(
       Dataset<Row> rows, StructType schema, DeviceFunction function) {
+    var data = (org.apache.spark.sql.classic.Dataset<Row>) rows;
+    return planned(data, mapped(data.logicalPlan(), schema, function));
+  }
+
+  /**
+   * Gives a function a name in SQL, for all sessions of the application, in place of an earlier one
+   * of that name. The plan of a query keeps the function that it has found:
+   *
+   * <pre>{@code
+   * SELECT * FROM weft_map_batches('far', TABLE(trips))
+   * SELECT * FROM weft_on_device(TABLE(SELECT * FROM trips WHERE fare > 0))
+   * }</pre>
+   *
+   * @param name in any case
+   * @param schema schema of the function's tables
+   * @throws IllegalArgumentException if a column of the schema has no place in a table
+   */
+  public static void register(String name, StructType schema, DeviceFunction function) {
+    require(schema, "the function's result");
+    Objects.requireNonNull(function, "there is no function for the batches");
+    GpuTableFunctions.register(name, schema, function);
+  }
+
+  /** The plan of {@link #mapBatches}, with its errors. */
+  static LogicalPlan mapped(LogicalPlan rows, StructType schema, DeviceFunction function) {
     SparkEnv environment = SparkEnv.get();
     if (environment == null || !(environment.shuffleManager() instanceof WeftShuffleManager)) {
       throw new IllegalStateException(
@@ -57,9 +82,8 @@ public final class WeftGpu {
     require(rows.schema(), "the rows");
     require(schema, "the function's result");
     Objects.requireNonNull(function, "there is no function for the batches");
-    var data = (org.apache.spark.sql.classic.Dataset<Row>) rows;
     MappedTables tables = new MappedTables(function, rows.schema(), schema);
-    return planned(data, new MapOnDevice(attributes(schema), tables, data.logicalPlan()));
+    return new MapOnDevice(attributes(schema), tables, rows);
   }
 
   private static void require(StructType schema, String what) {

@@ -33,6 +33,7 @@ public final class WeftSessionExtensions
     extensions.injectQueryStagePrepRule(session -> WeftExchangeRule.beforeStages());
     extensions.injectColumnar(session -> new ExchangeColumnarRule());
     extensions.injectPlannerStrategy(session -> new DeviceStrategy());
+    GpuTableFunctions.inject(extensions);
     return BoxedUnit.UNIT;
   }
 

@@ -12,9 +12,15 @@ import io.weft.collectives.ReduceOp;
 import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.symmetric.CollectiveMemoryCache;
+import io.weft.device.probe.ProbeOptions;
+import io.weft.shuffle.peer.GpuEnd;
+import io.weft.shuffle.peer.PathRules;
+import io.weft.shuffle.peer.PathRules.PathEnd;
+import io.weft.shuffle.peer.TransportMode;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.rendezvous.RendezvousService.RendezvousDriver;
 import io.weft.spark.rendezvous.StageRendezvous.StageAttempt;
+import io.weft.transfers.gpu.GpuRanks;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -256,6 +262,7 @@ class WeftCollectivesTest {
               new ExecutorCollectives(
                   new ExecutorCollectives.Options("driver", "localhost", timeout),
                   none,
+                  noGpus(none),
                   deaf,
                   new CollectiveMemoryCache())) {
             SEEN.put(
@@ -276,6 +283,45 @@ class WeftCollectivesTest {
                 Thread.getAllStackTraces().keySet().stream()
                     .noneMatch(
                         thread -> thread.getName().startsWith("weft-collectives-rendezvous")));
+  }
+
+  private static GpuRanks noGpus(CommunicatorFactory hosts) {
+    return new GpuRanks(
+        new GpuRanks.Options(
+            "driver",
+            new PathEnd("unknown", GpuEnd.without("a test")),
+            new PathRules(TransportMode.AUTO, false, false),
+            ProbeOptions.defaults(),
+            1 << 20,
+            hosts));
+  }
+
+  /** The tasks go on without GPUs. */
+  @Test
+  void ranksWithoutGpuAreNamedOnAllTasks() {
+    List<String> answers =
+        BarrierJobs.run(
+            context(),
+            2,
+            task -> {
+              CollectiveException refusal =
+                  catchThrowableOfType(
+                      CollectiveException.class, () -> WeftCollectives.onGpu(task));
+              return refusal.kind()
+                  + " "
+                  + refusal.ranks()
+                  + " "
+                  + refusal.getMessage()
+                  + " = "
+                  + BarrierJobs.sumOfRanks(WeftCollectives.communicator(task));
+            });
+    assertThat(answers)
+        .allSatisfy(
+            answer ->
+                assertThat(answer)
+                    .startsWith("INVALID [0, 1] every rank needs a GPU with NCCL, but ranks 0, 1")
+                    .contains("have none: executor driver@", "no GPU for arrays: ")
+                    .endsWith(" = 3"));
   }
 
   @Test

@@ -19,6 +19,7 @@ import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -46,6 +47,13 @@ class DevicePlansTest {
     if (spark != null) {
       spark.close();
       DoubleGpus.assertClean();
+    }
+  }
+
+  @AfterEach
+  void dropViews() {
+    for (String view : List.of("trips", "copies", "nine")) {
+      session().catalog().dropTempView(view);
     }
   }
 
@@ -140,6 +148,53 @@ class DevicePlansTest {
         .hasMessageContaining("no function");
   }
 
+  /** Names of functions are of all sessions and in any case; a view finds them by name, too. */
+  @Test
+  void functionsAreUsedFromSql() {
+    Dataset<Row> rows =
+        session().range(0, 300, 1, 3).selectExpr("id", "id % 7 k", "concat('trip ', id) s");
+    rows.createOrReplaceTempView("trips");
+    WeftGpu.register("Copied", rows.schema(), DeviceFunctions::copy);
+    Dataset<Row> ours =
+        session()
+            .sql(
+                "SELECT s, k + 1 FROM weft_map_batches('copied', TABLE(SELECT * FROM"
+                    + " weft_on_device(TABLE(trips)) DISTRIBUTE BY k)) WHERE id > 5");
+    assertThat(RowTexts.unordered(ours))
+        .isEqualTo(RowTexts.unordered(rows.filter("id > 5").selectExpr("s", "k + 1")));
+    assertThat(Plans.of(ours).toString())
+        .containsSubsequence("ColumnarToRow", "DeviceMap", "blocks on GPUs", "DeviceUpload");
+
+    session()
+        .sql(
+            "CREATE OR REPLACE TEMP VIEW copies AS SELECT * FROM weft_map_batches('COPIED',"
+                + " TABLE(SELECT * FROM trips WHERE id < 10))");
+    assertThat(session().sql("SELECT a.s FROM copies a JOIN copies b ON a.k = b.id").count())
+        .isEqualTo(10);
+  }
+
+  @Test
+  void callsInSqlThatAreNoFunctionsSaySo() {
+    session().range(9).createOrReplaceTempView("nine");
+    for (String call :
+        List.of(
+            "weft_map_batches('nothing', TABLE(nine))",
+            "weft_map_batches('copied', 'nine')",
+            "weft_on_device('nine', TABLE(nine))",
+            "weft_on_device(TABLE(nine) PARTITION BY id)")) {
+      assertThatThrownBy(() -> session().sql("SELECT * FROM " + call))
+          .as(call)
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("weft_");
+    }
+    assertThatThrownBy(() -> WeftGpu.register("f", rowsOfMaps().schema(), DeviceFunctions::copy))
+        .hasMessageContaining("the function's result cannot be a table of a GPU: column m");
+  }
+
+  private static Dataset<Row> rowsOfMaps() {
+    return session().range(10).selectExpr("id", "map(id, 1) m");
+  }
+
   /** A command runs exactly once, before its result is available. */
   @Test
   void commandsRunOnce() {
@@ -173,7 +228,7 @@ class DevicePlansTest {
   void aReasonIsCountedOncePerRequest() {
     assertThat(WeftGpu.onDevice(session().range(10).toDF()).count()).isEqualTo(10);
     assertThat(hostExchanges()).doesNotContainKey("it has no columns");
-    Dataset<Row> arrays = WeftGpu.onDevice(session().range(10).selectExpr("id", "map(id, 1) m"));
+    Dataset<Row> arrays = WeftGpu.onDevice(rowsOfMaps());
     Dataset<Row> spread = arrays.repartition(3, col("id"));
     for (int run = 0; run < 2; run++) {
       assertThat(spread.select("id", "m").collectAsList()).hasSize(10);

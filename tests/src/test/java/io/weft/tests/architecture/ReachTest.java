@@ -16,11 +16,9 @@ import io.weft.tests.support.BuildTree;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayDeque;
-import java.util.Collection;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -41,16 +39,6 @@ class ReachTest {
           "io.weft.spark.ui.WeftHistory",
           "io.weft.examples.Weft");
 
-  /**
-   * What an open issue connects, by the title of the issue. A class leaves this list when a Spark
-   * job reaches it; the list is empty when the issue is done.
-   */
-  private static final Map<String, List<String>> TO_BE_CONNECTED =
-      Map.of(
-          "Within reach of every job: symmetric memory, collectives on GPUs, batched sends in the"
-              + " exchange",
-          List.of("io.weft.collectives.Group"));
-
   /** A row of docs/api.md begins with the full name of a public class. */
   private static final Pattern API_ROW =
       Pattern.compile("^\\| `(io\\.weft\\.[\\w.]+)` \\|", Pattern.MULTILINE);
@@ -60,7 +48,6 @@ class ReachTest {
     JavaClasses main = Modules.mainClasses();
     Set<String> entries = new TreeSet<>(LOADED_BY_NAME);
     entries.addAll(api());
-    TO_BE_CONNECTED.values().forEach(entries::addAll);
     assertThat(names(main)).as("entry points that are classes").containsAll(entries);
     assertThat(notReached(main, entries)).as("main classes that no entry point reaches").isEmpty();
   }
@@ -80,16 +67,6 @@ class ReachTest {
         .should()
         .bePublic()
         .check(main);
-  }
-
-  /** A class that is reached without the list must leave the list. */
-  @Test
-  void listOfOpenIssuesIsShort() throws IOException {
-    JavaClasses main = Modules.mainClasses();
-    Set<String> entries = new TreeSet<>(LOADED_BY_NAME);
-    entries.addAll(api());
-    List<String> listed = TO_BE_CONNECTED.values().stream().flatMap(Collection::stream).toList();
-    assertThat(notReached(main, entries)).as("listed, but reached").containsAll(listed);
   }
 
   /** A caller cannot name a type that is not public, even if a public method returns it. */

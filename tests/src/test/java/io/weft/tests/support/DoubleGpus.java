@@ -21,6 +21,11 @@ import java.util.Map;
  * own GPU.
  */
 public final class DoubleGpus {
+  /** The simulated machine has fewer GPUs. */
+  private static final int NONE = 99;
+
+  private static final String TAKEN = "gpus-taken";
+
   private DoubleGpus() {}
 
   /** Skips the test if there is no compiler for the doubles. */
@@ -57,6 +62,21 @@ public final class DoubleGpus {
     return settings;
   }
 
+  /**
+   * Leaves all but the first workers of a machine without a GPU: they get numbers that no GPU has.
+   *
+   * @param workers that get a GPU each
+   */
+  public static void only(Path folder, int workers) {
+    try {
+      for (int gpu = workers; gpu < NONE; gpu++) {
+        Files.createDirectories(folder.resolve(TAKEN).resolve("" + gpu));
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** The path of the double of libcuda in a machine. */
   public static Path libcuda(Path folder) {
     return folder.resolve("gpu-doubles").resolve(DoubleBuild.CUDA);
@@ -64,7 +84,7 @@ public final class DoubleGpus {
 
   /** The process that creates the n-th folder first gets GPU n. */
   private static Path discovery(Path folder) throws IOException {
-    Path taken = Files.createDirectories(folder.resolve("gpus-taken"));
+    Path taken = Files.createDirectories(folder.resolve(TAKEN));
     Path script = folder.resolve("discover-gpus");
     Files.writeString(
         script,

@@ -34,7 +34,7 @@ class CollectivesTest {
 
   /** Prefixes of the names of all threads that collectives start. */
   private static final List<String> OF_COLLECTIVES =
-      List.of("weft-collectives", "weft-agent-", "weft-group-", "weft-clique-", "weft-lane-");
+      List.of("weft-collectives", "weft-agent-", "weft-clique-", "weft-lane-");
 
   @RegisterExtension
   @Order(1)
