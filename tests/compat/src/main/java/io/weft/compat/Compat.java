@@ -73,8 +73,8 @@ public final class Compat {
             MachineLearning.all(),
             StreamingPrograms.all(),
             ConnectProgram.all(),
-            YarnPrograms.all(),
-            TablePrograms.all())
+            TablePrograms.all(),
+            YarnPrograms.all())
         .flatMap(Collection::stream)
         .toList();
   }

@@ -163,7 +163,7 @@ public final class YarnContainers implements ExternalClusterManager {
           master.addContainerRequest(
               new AMRMClient.ContainerRequest(size, null, null, Priority.newInstance(1)));
         }
-      } catch (Exception e) {
+      } catch (Exception | LinkageError e) {
         throw new IllegalStateException("YARN does not start", e);
       }
       heartbeats.scheduleWithFixedDelay(
