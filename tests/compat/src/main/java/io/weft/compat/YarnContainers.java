@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
@@ -15,7 +16,9 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.service.Service;
 import org.apache.hadoop.yarn.api.ApplicationConstants;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
@@ -302,14 +305,13 @@ public final class YarnContainers implements ExternalClusterManager {
       LOG.warn(
           "Containers of {} MiB had at most {} MiB resident", containerMiB, mostMiB.values());
       try {
-        master.unregisterApplicationMaster(FinalApplicationStatus.SUCCEEDED, "", "");
+        if (master != null) {
+          master.unregisterApplicationMaster(FinalApplicationStatus.SUCCEEDED, "", "");
+        }
       } catch (IOException | YarnException e) {
         LOG.warn("The application was not unregistered", e);
       }
-      nodes.stop();
-      master.stop();
-      client.stop();
-      yarn.stop();
+      Stream.of(nodes, master, client, yarn).filter(Objects::nonNull).forEach(Service::stop);
     }
   }
 }
