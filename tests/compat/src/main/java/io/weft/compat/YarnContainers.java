@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -192,7 +193,7 @@ public final class YarnContainers implements ExternalClusterManager {
     }
 
     /** Registers this JVM as the master of an application, as Spark's unmanaged one does. */
-    private void submit() throws IOException, YarnException, TimeoutException {
+    private void submit() throws Exception {
       client = YarnClient.createYarnClient();
       client.init(yarn.getConfig());
       client.start();
@@ -213,11 +214,19 @@ public final class YarnContainers implements ExternalClusterManager {
         }
         pause();
       }
-      UserGroupInformation.getCurrentUser().addToken(client.getAMRMToken(application));
+      // A user of its own, because this JVM's one would keep the tokens of earlier applications.
+      UserGroupInformation user =
+          UserGroupInformation.createRemoteUser(
+              UserGroupInformation.getCurrentUser().getShortUserName());
+      user.addToken(client.getAMRMToken(application));
       master = AMRMClient.createAMRMClient();
-      master.init(yarn.getConfig());
-      master.start();
-      master.registerApplicationMaster("127.0.0.1", 0, "");
+      user.doAs(
+          (PrivilegedExceptionAction<Object>)
+              () -> {
+                master.init(yarn.getConfig());
+                master.start();
+                return master.registerApplicationMaster("127.0.0.1", 0, "");
+              });
       nodes = NMClient.createNMClient();
       nodes.init(yarn.getConfig());
       nodes.start();
