@@ -73,8 +73,7 @@ public final class Compat {
             MachineLearning.all(),
             StreamingPrograms.all(),
             ConnectProgram.all(),
-            TablePrograms.all(),
-            YarnPrograms.all())
+            TablePrograms.all())
         .flatMap(Collection::stream)
         .toList();
   }
@@ -238,29 +237,24 @@ public final class Compat {
 
   /** The map outputs that Weft published, as far as tasks reach the executors. */
   private static long published(SparkSession session) {
-    return gauges(session, "outputsPublished").values().stream().mapToLong(Long::longValue).sum();
-  }
-
-  /** A gauge of Weft on each executor that tasks reach; nothing without Weft. */
-  static Map<String, Long> gauges(SparkSession session, String name) {
     List<Integer> numbers = new ArrayList<>(IntStream.range(0, PROBES).boxed().toList());
-    return new JavaSparkContext(session.sparkContext())
-        .parallelize(numbers, PROBES)
-        .mapToPair(number -> new Tuple2<>(SparkEnv.get().executorId(), gauge(name)))
-        .filter(each -> each._2() != null)
-        .collect()
-        .stream()
-        .collect(Collectors.toMap(Tuple2::_1, Tuple2::_2, Math::max));
+    Map<String, Long> byExecutor =
+        new JavaSparkContext(session.sparkContext())
+                .parallelize(numbers, PROBES)
+                .mapToPair(number -> new Tuple2<>(SparkEnv.get().executorId(), ownPublished()))
+                .collect()
+                .stream()
+                .collect(Collectors.toMap(Tuple2::_1, Tuple2::_2, Math::max));
+    return byExecutor.values().stream().mapToLong(Long::longValue).sum();
   }
 
-  private static Long gauge(String name) {
+  private static Long ownPublished() {
     return CollectionConverters.asJava(SparkEnv.get().metricsSystem().getSourcesByName(SOURCE))
         .stream()
-        .map(source -> source.metricRegistry().getGauges().get(name))
-        .filter(Objects::nonNull)
-        .map(gauge -> ((Number) gauge.getValue()).longValue())
-        .findAny()
-        .orElse(null);
+        .map(source -> source.metricRegistry().getGauges().get("outputsPublished"))
+        .map(gauge -> gauge == null ? 0 : ((Number) gauge.getValue()).longValue())
+        .mapToLong(Long::longValue)
+        .sum();
   }
 
   private static void delete(Path folder) throws IOException {
