@@ -68,8 +68,7 @@ final class FaultyArrays {
       List<Sent> sent = send(executors);
       int arrived = (int) sent.stream().filter(this::check).count();
       int faults = network.faults();
-      FaultyRetries retries =
-          new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT);
+      FaultyRetries retries = new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT);
       Outcome outcome = new Outcome(arrived, sent.size() - arrived, faults, retries.run());
       network.heal();
       for (int from = 0; from < nodes; from++) {

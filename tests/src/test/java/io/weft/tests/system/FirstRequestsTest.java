@@ -41,7 +41,14 @@ class FirstRequestsTest {
             .set("spark.weft.trace.folder", folder.toString());
     try {
       cluster.start();
-      assertThat(cluster.session().range(0, 100_000, 1, 8).toDF().repartition(READERS).toJavaRDD().count())
+      assertThat(
+              cluster
+                  .session()
+                  .range(0, 100_000, 1, 8)
+                  .toDF()
+                  .repartition(READERS)
+                  .toJavaRDD()
+                  .count())
           .isEqualTo(100_000);
     } finally {
       cluster.stop();
