@@ -86,6 +86,7 @@ public final class MemoryBudget implements MemoryLimit {
     Optional<Share> share = share().filter(any -> root.sharedMemory());
     bytes = share.isPresent() ? within(most, share.get()) : most;
     remarks.addAll(cgroup.unreadable());
+    remarkOnSize();
     remarkOnDisks();
   }
 
@@ -220,6 +221,24 @@ public final class MemoryBudget implements MemoryLimit {
                 + " memory: %s. Raise %s")
             .formatted(text(left), share, names.of("containerBytes")));
     return 0;
+  }
+
+  /** Says that the user's size can never be reached, unless the container's limit says so. */
+  private void remarkOnSize() {
+    double fraction = options.grant().hostFraction();
+    long allowed = (long) (root.path().toFile().getTotalSpace() * fraction);
+    if (root.sharedMemory() && remarks.isEmpty() && options.memoryBytes() > allowed) {
+      remarks.add(
+          ("%s is %s, but of %s all programs together may fill %s (%s %s), and blocks beyond that"
+                  + " go to Spark's local folders")
+              .formatted(
+                  names.of("memoryBytes"),
+                  Bytes.text(options.memoryBytes()),
+                  root.path(),
+                  Bytes.text(allowed),
+                  names.of("hostFraction"),
+                  fraction));
+    }
   }
 
   private void remarkOnDisks() {

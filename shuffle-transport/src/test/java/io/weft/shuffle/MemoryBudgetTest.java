@@ -133,6 +133,23 @@ class MemoryBudgetTest {
         .startsWith("the.size is 2.0 GiB, but the container leaves 100.0 MiB");
   }
 
+  @Test
+  void aSizeBeyondTheFileSystemIsSaid() throws IOException {
+    write("sys/fs/cgroup/a/memory.max", "max");
+    grant = new MemoryGrant(0.5, 0, 0, OptionalLong.empty());
+    memoryBytes = segments.toFile().getTotalSpace() / 2;
+    assertThat(budget().remarks()).isEmpty();
+    memoryBytes += MIB;
+    assertThat(budget().bytes()).isEqualTo(memoryBytes);
+    assertThat(budget().remarks())
+        .singleElement()
+        .asString()
+        .startsWith("the.size is ")
+        .contains("of " + segments + " all programs together may fill ", "0.5");
+    container(1500 * MIB, TAKEN);
+    assertThat(budget().remarks()).as("the container's limit").hasSize(1);
+  }
+
   /**
    * A manager that adds up resident memory counts mapped files as well. Those that were mapped at
    * the start are the JVM's own.

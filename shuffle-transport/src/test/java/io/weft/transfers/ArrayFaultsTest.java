@@ -41,6 +41,8 @@ class ArrayFaultsTest {
   private final AtomicInteger wholeRoundsInSpiteOfFaults = new AtomicInteger();
   private final AtomicInteger failed = new AtomicInteger();
   private final AtomicInteger attempts = new AtomicInteger();
+  private final AtomicInteger sameKey = new AtomicInteger();
+  private final AtomicInteger otherKey = new AtomicInteger();
 
   @Test
   @Timeout(value = 3, unit = TimeUnit.HOURS)
@@ -63,19 +65,21 @@ class ArrayFaultsTest {
     for (Future<Void> world : running) {
       world.get();
     }
-    System.out.println(
-        "COUNTS arrived "
-            + arrived
-            + " failed "
-            + failed
-            + " whole in spite "
-            + wholeRoundsInSpiteOfFaults
-            + " attempts of tasks "
-            + attempts);
+    System.out.printf(
+        "%d arrays arrived, %d failed; %d rounds had faults and no failure; %d attempts of tasks,"
+            + " of them %d retries with the same key and %d with another one%n",
+        arrived.get(),
+        failed.get(),
+        wholeRoundsInSpiteOfFaults.get(),
+        attempts.get(),
+        sameKey.get(),
+        otherKey.get());
     assertThat(arrived.get()).as("arrived").isGreaterThan(ROUNDS);
     assertThat(wholeRoundsInSpiteOfFaults.get()).as("rounds in spite of faults").isPositive();
     assertThat(failed.get()).as("failed").isGreaterThan(ROUNDS / 20);
     assertThat(attempts.get()).as("attempts of tasks").isGreaterThan(2 * ROUNDS);
+    assertThat(sameKey.get()).as("retries with the same key").isGreaterThan(ROUNDS / 10);
+    assertThat(otherKey.get()).as("retries with another key").isGreaterThan(ROUNDS / 5);
     await("the threads of the network and of the transfers ended")
         .atMost(Duration.ofSeconds(30))
         .until(ArrayFaultsTest::isQuiet);
@@ -99,7 +103,9 @@ class ArrayFaultsTest {
       Outcome outcome = round(seed);
       arrived.addAndGet(outcome.arrived());
       failed.addAndGet(outcome.failed());
-      attempts.addAndGet(outcome.attempts());
+      attempts.addAndGet(outcome.attempts().all());
+      sameKey.addAndGet(outcome.attempts().sameKey());
+      otherKey.addAndGet(outcome.attempts().otherKey());
       if (outcome.failed() == 0 && outcome.faults() > 0) {
         wholeRoundsInSpiteOfFaults.incrementAndGet();
       }

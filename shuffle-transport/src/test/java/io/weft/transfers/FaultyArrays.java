@@ -37,11 +37,7 @@ final class FaultyArrays {
   private final int nodes;
 
   /** The result of a round. */
-  record Outcome(int arrived, int failed, int faults, int attempts) {
-    Outcome withAttempts(int ofTasks) {
-      return new Outcome(arrived, failed, faults, ofTasks);
-    }
-  }
+  record Outcome(int arrived, int failed, int faults, FaultyRetries.Attempts attempts) {}
 
   /** One array and its two ends. */
   private record Sent(int from, int to, BufferShape shape, long key, List<DeferredTransfer> ends) {}
@@ -69,9 +65,11 @@ final class FaultyArrays {
             new FaultyArrayNetwork(executors.rendezvous(), random.nextLong(), faultRate);
         executors) {
       executors.network(network).start(nodes);
-      Outcome sent = send(executors, network);
-      int attempts = new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT).run();
-      Outcome outcome = sent.withAttempts(attempts);
+      List<Sent> sent = send(executors);
+      int arrived = (int) sent.stream().filter(this::check).count();
+      int faults = network.faults();
+      FaultyRetries retries = new FaultyRetries(executors, random, nodes, faultRate > 0, TIMEOUT);
+      Outcome outcome = new Outcome(arrived, sent.size() - arrived, faults, retries.run());
       network.heal();
       for (int from = 0; from < nodes; from++) {
         for (int to = 0; to < nodes; to++) {
@@ -93,7 +91,7 @@ final class FaultyArrays {
             .withHostIdentity("host-" + executor));
   }
 
-  private Outcome send(Executors executors, FaultyArrayNetwork network) {
+  private List<Sent> send(Executors executors) {
     List<Sent> all = new ArrayList<>();
     int batches = 1 + random.nextInt(4);
     for (int batch = 0; batch < batches; batch++) {
@@ -103,11 +101,7 @@ final class FaultyArrays {
         arrays.forEach(array -> array.ends().forEach(end -> ended(end.event())));
       }
     }
-    int arrived = 0;
-    for (Sent array : all) {
-      arrived += check(array) ? 1 : 0;
-    }
-    return new Outcome(arrived, all.size() - arrived, network.faults(), 0);
+    return all;
   }
 
   /** All executors place the same arrays. */

@@ -28,8 +28,14 @@ final class FaultyRetries {
   private final boolean faults;
   private final Duration timeout;
   private final List<ReceivedBuffer> received = new ArrayList<>();
+  private int pairs;
+  private int sameKey;
+  private int otherKey;
   private int work;
   private long nextKey = 1_000_000;
+
+  /** How often tasks ran: all attempts, and those that repeat one with its key or another one. */
+  record Attempts(int all, int sameKey, int otherKey) {}
 
   /** How the attempts of a pair are numbered. */
   private enum Numbering {
@@ -77,21 +83,21 @@ final class FaultyRetries {
     this.timeout = timeout;
   }
 
-  /** Runs some pairs of tasks. Returns the number of attempts. */
-  int run() {
-    int attempts = 0;
-    for (int pairs = 1 + random.nextInt(3); pairs > 0; pairs--) {
-      attempts += pair();
+  /** Runs some pairs of tasks. */
+  Attempts run() {
+    pairs = 1 + random.nextInt(3);
+    for (int i = 0; i < pairs; i++) {
+      pair();
     }
     received.forEach(ReceivedBuffer::close);
-    return attempts;
+    return new Attempts(pairs + sameKey + otherKey, sameKey, otherKey);
   }
 
-  private int pair() {
+  private void pair() {
     int from = random.nextInt(nodes);
     int to = (from + 1 + random.nextInt(nodes - 1)) % nodes;
     Numbering numbering = Numbering.values()[random.nextInt(Numbering.values().length)];
-    boolean sameKey = numbering != Numbering.NONE && random.nextBoolean();
+    boolean keepsKey = numbering != Numbering.NONE && random.nextBoolean();
     BufferShape shape = BufferShape.of(DataType.INT32, LENGTHS[random.nextInt(LENGTHS.length)]);
     Attempt attempt =
         new Attempt(
@@ -101,14 +107,17 @@ final class FaultyRetries {
             nextKey++,
             numbering,
             numbering == Numbering.NONE ? TransferAttempt.NONE : new TransferAttempt(work++, 0));
-    for (int number = 1; number <= MOST_ATTEMPTS; number++) {
-      boolean mayBeKilled = number < MOST_ATTEMPTS;
-      if (attempt(attempt, mayBeKilled)) {
-        return number;
+    for (int number = 1; !attempt(attempt, number < MOST_ATTEMPTS); number++) {
+      if (number == MOST_ATTEMPTS) {
+        return;
       }
-      attempt = attempt.again(sameKey ? attempt.key() : nextKey++);
+      attempt = attempt.again(keepsKey ? attempt.key() : nextKey++);
+      if (keepsKey) {
+        sameKey++;
+      } else {
+        otherKey++;
+      }
     }
-    return MOST_ATTEMPTS;
   }
 
   /** Returns whether the array arrived. */

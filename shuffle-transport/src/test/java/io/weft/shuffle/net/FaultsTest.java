@@ -62,6 +62,9 @@ class FaultsTest {
     for (Future<Void> world : running) {
       world.get();
     }
+    System.out.printf(
+        "%d reads delivered, %d of them in spite of faults, and %d failed%n",
+        delivered.get(), deliveredInSpiteOfFaults.get(), failed.get());
     assertThat(delivered.get()).as("delivered").isGreaterThan(ROUNDS / 10);
     assertThat(deliveredInSpiteOfFaults.get()).as("delivered despite faults").isPositive();
     assertThat(failed.get()).as("failed").isGreaterThan(ROUNDS / 20);

@@ -5,13 +5,19 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -141,6 +147,7 @@ public final class Compat {
 
   private Result run(Program program, boolean weft) {
     List<String> lines = new ArrayList<>();
+    Set<Path> left = new HashSet<>();
     long published = 0;
     for (int i = 0; i < program.sessions(); i++) {
       Path files = folder.resolve("files");
@@ -154,10 +161,50 @@ public final class Compat {
       } catch (Exception e) {
         return new Result(lines, published, e);
       } finally {
+        Set<Path> used = weftFolders();
         stop(session);
+        left.addAll(remaining(used));
       }
     }
-    return new Result(lines, published, null);
+    Exception error = left.isEmpty() ? null : new IllegalStateException("left behind: " + left);
+    return new Result(lines, published, error);
+  }
+
+  /** Weft's folders in which the executors, or this JVM, have files open. */
+  private static Set<Path> weftFolders() {
+    Set<Path> folders = new HashSet<>();
+    ProcessHandle own = ProcessHandle.current();
+    Stream.concat(Stream.of(own), own.descendants())
+        .map(process -> new File("/proc/" + process.pid() + "/fd").listFiles())
+        .filter(Objects::nonNull)
+        .flatMap(Arrays::stream)
+        .forEach(descriptor -> target(descriptor.toPath()).ifPresent(folders::add));
+    return folders;
+  }
+
+  /** The folder of an open file, if it is of one executor, not of all. */
+  private static Optional<Path> target(Path descriptor) {
+    try {
+      Path folder = Files.readSymbolicLink(descriptor).getParent();
+      return folder != null && folder.toString().matches(".*/weft-[^/]+/.+")
+          ? Optional.of(folder)
+          : Optional.empty();
+    } catch (IOException e) {
+      // Closed by now.
+      return Optional.empty();
+    }
+  }
+
+  /** The folders that are there after the time that executors need to end. */
+  private static Set<Path> remaining(Set<Path> folders) {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    Set<Path> left = new HashSet<>(folders);
+    left.removeIf(Files::notExists);
+    while (!left.isEmpty() && System.nanoTime() < end) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
+      left.removeIf(Files::notExists);
+    }
+    return left;
   }
 
   private SparkSession start(Program program, boolean weft) {
