@@ -24,6 +24,7 @@ final class ClassArchive {
   static void write(SparkHome home, Path archive) throws IOException {
     Workspace workspace = new Workspace();
     workspace.open("class-archive");
+    boolean done;
     Path unfinished = workspace.folder().resolve("archive.jsa");
     try (ChildProcess process =
         new Submission(workspace, home, ManyClasses.class)
@@ -31,13 +32,20 @@ final class ClassArchive {
             .jvmOption("-XX:ArchiveClassesAtExit=" + unfinished)
             .argument(workspace.folder().resolve("tables"))
             .start()) {
-      if (isDone(process) && Files.exists(unfinished)) {
+      done = isDone(process);
+      if (done && Files.exists(unfinished)) {
         Files.move(unfinished, archive, StandardCopyOption.REPLACE_EXISTING);
       } else {
         System.err.println(process.describe("wrote no archive of classes in " + LIMIT));
       }
     }
-    workspace.close();
+    if (done) {
+      workspace.close();
+    } else {
+      // A killed application leaves files.
+      Folders.delete(workspace.sharedMemory());
+      Folders.delete(workspace.folder());
+    }
   }
 
   private static boolean isDone(ChildProcess process) {
