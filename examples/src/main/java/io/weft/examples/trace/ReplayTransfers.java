@@ -82,8 +82,8 @@ final class ReplayTransfers implements AutoCloseable {
   private record Member(String executor, List<DeviceId> devices) implements TransferMembership {
     @Override
     public CliqueMember member(DeviceId device) {
-      // Devices of one executor differ by their ordinals, so each has a clique of its own.
-      return new CliqueMember(device.toString(), "replay", Device.HOST);
+      Device memory = new Device(Device.Kind.HOST, device.ordinal());
+      return new CliqueMember(device.executor(), "replay", memory);
     }
   }
 

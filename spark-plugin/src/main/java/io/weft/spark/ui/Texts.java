@@ -3,7 +3,6 @@ package io.weft.spark.ui;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
-import org.apache.commons.text.StringEscapeUtils;
 import org.apache.spark.util.Utils;
 
 /** Texts of the Weft tab. Stateless. */
@@ -14,6 +13,7 @@ final class Texts {
           .thenComparing(name -> isNumber(name) ? name.length() : 0)
           .thenComparing(Comparator.naturalOrder());
 
+  private static final String SPECIAL = "&<>\"'";
   private static final List<String> UNITS = List.of("B", "KiB", "MiB", "GiB", "TiB", "PiB");
 
   /** Ten times as many would not fit a long. */
@@ -30,14 +30,29 @@ final class Texts {
     return !name.isEmpty();
   }
 
-  /** Escapes a text for HTML and SVG, also between double quotes. */
+  /**
+   * Escapes a text for HTML and SVG in UTF-8, also between quotes. Null gives an empty text: a log
+   * of another version may lack it.
+   */
   static String escape(String text) {
-    return StringEscapeUtils.escapeHtml4(text);
+    if (text == null) {
+      return "";
+    }
+    for (int i = 0; i < text.length(); i++) {
+      if (SPECIAL.indexOf(text.charAt(i)) >= 0) {
+        return text.replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+            .replace("\"", "&quot;")
+            .replace("'", "&#39;");
+      }
+    }
+    return text;
   }
 
   /**
-   * Formats bytes with a unit, as the rest of Spark's UI does. A page has thousands of them, and
-   * formats with a pattern would take half of its time.
+   * Formats bytes with a unit, as the rest of Spark's UI does. A page has thousands of them, so it
+   * avoids a pattern.
    */
   static String bytes(long bytes) {
     if (bytes < 0 || bytes > MOST_BYTES) {
