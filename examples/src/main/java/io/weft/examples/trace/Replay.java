@@ -27,7 +27,7 @@ import scala.Tuple2;
 
 /**
  * Replays a pattern in this process: shuffle by shuffle, first all map outputs, then all readers,
- * and at last the transfers. Each thread of the trace is a thread here, up to a limit. The replay is
+ * and at last the transfers. Each thread of the trace is a thread here, up to a limit. Shuffles are
  * recorded and summed up like the trace. For one use and one thread.
  */
 final class Replay {
@@ -90,28 +90,30 @@ final class Replay {
   private Totals once(
       ReplayExecutors executors, ReplayTransfers transfers, ExecutorService threads, Path work)
       throws IOException, InterruptedException {
+    Map<Integer, ShuffleTotals> totals =
+        pattern.shuffles().isEmpty() ? Map.of() : shuffles(executors, threads, work);
+    runAll(threads, transfers.work().map(all -> List.<Step>of(all::run)).toList());
+    return new Totals(totals, transfers.totals());
+  }
+
+  private Map<Integer, ShuffleTotals> shuffles(
+      ReplayExecutors executors, ExecutorService threads, Path work)
+      throws IOException, InterruptedException {
     Path recorded = work.resolve("replay.jfr");
     try (Recording recording = new Recording()) {
-      List.of("Write", "Read", "Wait", "Transfer").forEach(name -> recording.enable("weft." + name));
+      List.of("Write", "Read", "Wait").forEach(name -> recording.enable("weft." + name));
       recording.start();
       for (ShufflePattern shuffle : pattern.shuffles()) {
         replay(shuffle, executors, threads);
       }
-      runAll(threads, transfers.work().map(all -> List.<Step>of(all::run)).toList());
       recording.stop();
       recording.dump(recorded);
     }
     Path trace = work.resolve("replay.json");
     TraceCommand.Merged unused = TraceCommand.merge(List.of(recorded), trace);
     ShuffleTotals.Sums sums = new ShuffleTotals.Sums();
-    TransferPattern.Builder moved = new TransferPattern.Builder();
-    TraceEvent.forEach(
-        trace,
-        event -> {
-          sums.add(event);
-          moved.add(event);
-        });
-    return new Totals(sums.totals(), moved.build().totals(pattern.hosts()));
+    TraceEvent.forEach(trace, sums::add);
+    return sums.totals();
   }
 
   private void replay(ShufflePattern shuffle, ReplayExecutors executors, ExecutorService threads)

@@ -33,6 +33,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
@@ -44,15 +46,22 @@ import java.util.stream.Stream;
 final class ReplayTransfers implements AutoCloseable {
   private final Map<String, DeviceTransfers> transfers = new LinkedHashMap<>();
   private final Map<String, List<Step>> steps = new LinkedHashMap<>();
+  private final Map<String, String> hosts;
   private final Rendezvous rendezvous;
   private final TransferOptions options;
   private final ByteBuffer content;
 
-  /** One end of a move. */
-  private record Step(Move move, boolean sends, Span span, long key, long bytes) {}
+  /** The times of the last run, by the number of the move. */
+  private final Span[] sends;
 
-  /** An end that has started. */
-  private record Started(long end, DeferredTransfer transfer) {}
+  private final Span[] receives;
+
+  /** One end of a move. */
+  private record Step(int number, Move move, boolean sends, Span span, long key, long bytes) {}
+
+  /** An end that has started, and the time of its end. */
+  private record Started(
+      Step step, long start, DeferredTransfer transfer, CompletableFuture<Long> end) {}
 
   /** Both ends of a clique open the same rendezvous, and a new one for each communicator. */
   private static final class Rendezvous {
@@ -105,7 +114,10 @@ final class ReplayTransfers implements AutoCloseable {
       Path work,
       Function<Long, Long> scaled)
       throws IOException {
+    this.hosts = hosts;
     this.options = options;
+    this.sends = new Span[pattern.moves().size()];
+    this.receives = new Span[pattern.moves().size()];
     this.rendezvous = new Rendezvous(Files.createDirectories(work.resolve("rendezvous")));
     addSteps(pattern, scaled);
     long largest =
@@ -129,11 +141,12 @@ final class ReplayTransfers implements AutoCloseable {
 
   private void addSteps(TransferPattern pattern, Function<Long, Long> scaled) {
     Map<String, Long> keys = new HashMap<>();
-    for (Move move : pattern.moves()) {
+    for (int number = 0; number < pattern.moves().size(); number++) {
+      Move move = pattern.moves().get(number);
       long key = keys.merge(move.source() + " to " + move.destination(), 1L, Long::sum);
       long bytes = scaled.apply(move.bytes());
-      steps(move.source()).add(new Step(move, true, move.send(), key, bytes));
-      steps(move.destination()).add(new Step(move, false, move.receive(), key, bytes));
+      steps(move.source()).add(new Step(number, move, true, move.send(), key, bytes));
+      steps(move.destination()).add(new Step(number, move, false, move.receive(), key, bytes));
     }
     steps.values().forEach(own -> own.sort(Comparator.comparingLong(step -> step.span().start())));
   }
@@ -166,14 +179,14 @@ final class ReplayTransfers implements AutoCloseable {
   }
 
   private void replay(String executor) {
-    PriorityQueue<Started> underWay = new PriorityQueue<>(Comparator.comparingLong(Started::end));
+    PriorityQueue<Started> underWay =
+        new PriorityQueue<>(Comparator.comparingLong(started -> started.step().span().end()));
     try {
       for (Step step : steps.get(executor)) {
-        while (!underWay.isEmpty() && underWay.peek().end() <= step.span().start()) {
+        while (!underWay.isEmpty() && underWay.peek().step().span().end() <= step.span().start()) {
           await(underWay.remove());
         }
-        DeferredTransfer started = start(transfers.get(executor), step);
-        underWay.add(new Started(step.span().end(), started));
+        underWay.add(start(transfers.get(executor), step));
       }
       while (!underWay.isEmpty()) {
         await(underWay.remove());
@@ -183,25 +196,55 @@ final class ReplayTransfers implements AutoCloseable {
     }
   }
 
-  private DeferredTransfer start(DeviceTransfers of, Step step) {
+  private Started start(DeviceTransfers of, Step step) {
+    long start = System.nanoTime();
+    DeferredTransfer transfer = of.place(List.of(placement(step))).get(0);
+    CompletableFuture<Long> end = new CompletableFuture<>();
+    transfer.event().whenDone(failure -> end.complete(System.nanoTime()));
+    return new Started(step, start, transfer, end);
+  }
+
+  private ArrayPlacement placement(Step step) {
     Move move = step.move();
     BufferShape shape = BufferShape.of(DataType.INT8, step.bytes());
     if (!step.sends()) {
-      return of.place(
-              List.of(ArrayPlacement.of(move.source(), move.destination(), shape, step.key())))
-          .get(0);
+      return ArrayPlacement.of(move.source(), move.destination(), shape, step.key());
     }
     ByteBuffer bytes = content.duplicate().limit((int) step.bytes());
     SourceBuffer source =
         SourceBuffer.of(move.source(), TypedBuffer.wrap(bytes.slice(), DataType.INT8));
-    return of.place(List.of(ArrayPlacement.of(source, move.destination(), shape, step.key())))
-        .get(0);
+    return ArrayPlacement.of(source, move.destination(), shape, step.key());
   }
 
   private void await(Started started) {
     try (DeferredTransfer transfer = started.transfer()) {
       transfer.event().await(Deadline.after(options.deadline()));
+      long limit = options.deadline().toMillis();
+      long end = started.end().orTimeout(limit, TimeUnit.MILLISECONDS).join();
+      Step step = started.step();
+      (step.sends() ? sends : receives)[step.number()] = new Span(started.start(), end);
     }
+  }
+
+  /** The figures of the last run, after its work has ended. */
+  TransferTotals totals() {
+    List<Move> moves = new ArrayList<>();
+    for (List<Step> own : steps.values()) {
+      for (Step step : own) {
+        if (step.sends()) {
+          int number = step.number();
+          Move move = step.move();
+          moves.add(
+              new Move(
+                  move.source(),
+                  move.destination(),
+                  step.bytes(),
+                  sends[number],
+                  receives[number]));
+        }
+      }
+    }
+    return new TransferPattern(moves, 0).totals(hosts);
   }
 
   @Override
