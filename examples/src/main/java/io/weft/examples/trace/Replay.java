@@ -179,7 +179,8 @@ final class Replay {
       int id = shuffle.shuffle();
       shuffles.add(
           new ReplayedShuffle(
-              pattern.totals().get(id), results.stream().map(totals -> totals.shuffles().get(id)).toList()));
+              pattern.totals().get(id),
+              results.stream().map(totals -> totals.shuffles().get(id)).toList()));
     }
     Map<String, String> settings = new LinkedHashMap<>();
     for (Tuple2<String, String> setting : conf.getAll()) {

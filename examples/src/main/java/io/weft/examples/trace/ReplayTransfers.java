@@ -124,13 +124,15 @@ final class ReplayTransfers implements AutoCloseable {
         steps.values().stream().flatMap(List::stream).mapToLong(Step::bytes).max().orElse(0);
     if (largest > Integer.MAX_VALUE) {
       throw new IOException(
-          "a transfer has %d bytes, and a replay has at most 2 GiB: set --scale".formatted(largest));
+          "a transfer has %d bytes, and a replay has at most 2 GiB: set --scale"
+              .formatted(largest));
     }
     content = ByteBuffer.allocateDirect((int) largest);
     try {
       for (String executor : steps.keySet()) {
         String host = hosts.get(executor);
-        Path folder = Files.createDirectories(memory.resolve("host-" + Math.abs(host.hashCode())));
+        String name = "host-" + Integer.toHexString(host.hashCode());
+        Path folder = Files.createDirectories(memory.resolve(name));
         transfers.put(executor, open(executor, host, folder, arenas.apply(executor)));
       }
     } catch (IOException | RuntimeException e) {
@@ -165,8 +167,7 @@ final class ReplayTransfers implements AutoCloseable {
     return new DeviceTransfers(
         new Member(executor, devices),
         new DeviceTransfers.Resources(
-            new HostCommunicators(
-                HostOptions.defaults().withFolder(folder).withHostIdentity(host)),
+            new HostCommunicators(HostOptions.defaults().withFolder(folder).withHostIdentity(host)),
             rendezvous::open,
             CommunicatorWire::new,
             arena),

@@ -122,7 +122,8 @@ record TracePattern(
   /**
    * Reads a trace file, event by event. Keeps about 100 bytes for each event of a read.
    *
-   * @throws IOException if it is no trace, is cut off or damaged, or has neither reads nor transfers
+   * @throws IOException if it is no trace, is cut off or damaged, or has neither reads nor
+   *     transfers
    */
   static TracePattern read(Path file) throws IOException {
     Builder builder = new Builder();

@@ -95,8 +95,7 @@ record TransferPattern(List<Move> moves, int leftOut) {
       Ends ends =
           routes
               .computeIfAbsent(
-                  sends ? new Route(here, there) : new Route(there, here),
-                  route -> new HashMap<>())
+                  sends ? new Route(here, there) : new Route(there, here), route -> new HashMap<>())
               .computeIfAbsent(offer, unused -> new Ends());
       Span span = new Span(event.start(), event.start() + event.nanos());
       (sends ? ends.sends() : ends.receives()).add(span);
@@ -137,10 +136,7 @@ record TransferPattern(List<Move> moves, int leftOut) {
             }
           });
       List<Span> receives =
-          moves.stream()
-              .map(Move::receive)
-              .sorted(Comparator.comparingLong(Span::start))
-              .toList();
+          moves.stream().map(Move::receive).sorted(Comparator.comparingLong(Span::start)).toList();
       moves.sort(Comparator.comparingLong(move -> move.send().start()));
       List<Move> inOrder = new ArrayList<>();
       for (int i = 0; i < moves.size(); i++) {

@@ -37,23 +37,26 @@ class ReplayCommandTest {
 
   private static String process(int pid, String host) {
     return """
-        {"name":"process_name","ph":"M","pid":%d,"tid":0,"args":{"executor":"%d","host":"%s"}}"""
+    {"name":"process_name","ph":"M","pid":%d,"tid":0,"args":{"executor":"%d","host":"%s"}}\
+    """
         .formatted(pid, pid, host);
   }
 
   private static String write(int pid, long map, long bytes) {
     return """
-        {"name":"Write","ph":"X","pid":%d,"tid":5,"ts":%d,"dur":2.5,"args":
-        {"shuffleId":3,"mapId":%d,"partitions":2,"chunks":2,"bytes":%d}}"""
+    {"name":"Write","ph":"X","pid":%d,"tid":5,"ts":%d,"dur":2.5,"args":
+    {"shuffleId":3,"mapId":%d,"partitions":2,"chunks":2,"bytes":%d}}\
+    """
         .formatted(pid, map, map, bytes);
   }
 
   private static String read(int pid, int reader, int at, long map, int partition, long bytes) {
     String path = pid == map ? "own" : map == 3 ? "tcp" : "shm";
     return """
-        {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
-        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":%d,"rows":9,"bytes":%d,
-        "peer":"%d","path":"%s"}}"""
+    {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
+    "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":%d,"rows":9,"bytes":%d,
+    "peer":"%d","path":"%s"}}\
+    """
         .formatted(
             pid, at, reader, map, partition, partition, Math.min(2, bytes), bytes, map, path);
   }
@@ -61,9 +64,10 @@ class ReplayCommandTest {
   private static String transfer(
       String direction, int pid, int peer, int at, int micros, int key, int bytes, String failure) {
     return """
-        {"name":"Transfer","ph":"X","pid":%d,"tid":2000000000,"ts":%d,"dur":%d,"args":{
-        "direction":"%s","key":%d,"bytes":%d,"device":"executor %d/device 0",
-        "peer":"executor %d/device 0","failure":"%s"}}"""
+    {"name":"Transfer","ph":"X","pid":%d,"tid":2000000000,"ts":%d,"dur":%d,"args":{
+    "direction":"%s","key":%d,"bytes":%d,"device":"executor %d/device 0",
+    "peer":"executor %d/device 0","failure":"%s"}}\
+    """
         .formatted(pid, at, micros, direction, key, bytes, pid, peer, failure);
   }
 
@@ -182,8 +186,7 @@ class ReplayCommandTest {
             transfer("send", 2, 3, 50, 9, 7, 1_000, ""));
     assertThat(run(trace.toString())).isZero();
     ReplayedTransfers moved = replayedTransfers();
-    assertThat(moved.trace())
-        .isEqualTo(new TransferTotals(5, 150_000, 100_000, 5 * 8_000, 39_000));
+    assertThat(moved.trace()).isEqualTo(new TransferTotals(5, 150_000, 100_000, 5 * 8_000, 39_000));
     assertThat(moved.leftOut()).isEqualTo(3);
     assertThat(moved.runs()).hasSize(1);
     TransferTotals replayed = moved.runs().get(0);

@@ -223,8 +223,7 @@ public final class ExecutorTable {
    */
   synchronized Page page(long from, int count) {
     return new Page(
-        inOrder().skip(from).limit(count).map(Listed::row).toList(),
-        running.size() + ended.size());
+        inOrder().skip(from).limit(count).map(Listed::row).toList(), running.size() + ended.size());
   }
 
   /** All executors, the running ones first, by id. */

@@ -39,10 +39,7 @@ final class StatusJson {
             contents.overview().get(),
             new TableDocument<>(page.total(), request.page(), request.pageSize(), page.rows()),
             new TableDocument<>(
-                executors.total(),
-                request.executorPage(),
-                request.pageSize(),
-                executors.rows()),
+                executors.total(), request.executorPage(), request.pageSize(), executors.rows()),
             activity.traffic().snapshot(),
             activity.timeLine().events(),
             SettingRow.of(contents.conf())));

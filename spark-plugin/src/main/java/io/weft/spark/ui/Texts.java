@@ -59,11 +59,15 @@ final class Texts {
       return Utils.bytesToString(bytes);
     }
     int unit = 0;
-    while (unit < UNITS.size() - 1 && bytes >= 2L << 10 * (unit + 1)) {
+    while (unit < UNITS.size() - 1 && bytes >= 2 * size(unit + 1)) {
       unit++;
     }
-    long tenths = (bytes * 10 + (1L << 10 * unit >> 1)) >> 10 * unit;
+    long tenths = (bytes * 10 + size(unit) / 2) / size(unit);
     return tenths / 10 + "." + tenths % 10 + " " + UNITS.get(unit);
+  }
+
+  private static long size(int unit) {
+    return 1L << (10 * unit);
   }
 
   /** Formats a number with separators. */

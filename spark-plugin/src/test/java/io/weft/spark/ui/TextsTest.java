@@ -28,9 +28,13 @@ class TextsTest {
         .flatMap(
             power ->
                 LongStream.of(
-                    power - 1, power, power + 1, power + power / 20, power + power / 20 - 1, -power))
-        .forEach(
-            bytes -> assertThat(Texts.bytes(bytes)).isEqualTo(Utils.bytesToString(bytes)));
+                    power - 1,
+                    power,
+                    power + 1,
+                    power + power / 20,
+                    power + power / 20 - 1,
+                    -power))
+        .forEach(bytes -> assertThat(Texts.bytes(bytes)).isEqualTo(Utils.bytesToString(bytes)));
     assertThat(Texts.bytes(2000)).isEqualTo("2000.0 B");
     assertThat(Texts.bytes(Long.MAX_VALUE)).isEqualTo(Utils.bytesToString(Long.MAX_VALUE));
   }

@@ -9,7 +9,6 @@ import io.weft.tests.support.ConnectClient;
 import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -23,8 +22,7 @@ class ConnectTest {
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
   private static Submission server() {
-    SparkHome home =
-        SparkHome.assemble(WORKSPACE.folder().resolve("home"), "connect", List.of());
+    SparkHome home = SparkHome.assemble(WORKSPACE.folder().resolve("home"), "connect", List.of());
     return new Submission(
             WORKSPACE, home, "org.apache.spark.sql.connect.service.SparkConnectServer")
         .master("local[2]")
@@ -42,7 +40,8 @@ class ConnectTest {
       try (ChildProcess client =
           ConnectClient.start(ConnectProgram.class, "sc://127.0.0.1:" + port, folder)) {
         client.awaitStage("saved", LIMIT);
-        assertThat(client.said("session")).containsExactly("org.apache.spark.sql.connect.SparkSession");
+        assertThat(client.said("session"))
+            .containsExactly("org.apache.spark.sql.connect.SparkSession");
         check(client);
         client.send("end");
         client.awaitSuccess(LIMIT);

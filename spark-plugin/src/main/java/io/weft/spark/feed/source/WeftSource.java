@@ -124,9 +124,12 @@ public final class WeftSource
     }
   }
 
-  /** Throws Spark's own error, which programs know from other formats. It is a checked exception. */
+  /**
+   * Throws Spark's own error, which programs know from other formats. It is a checked exception.
+   */
   @SuppressWarnings("unchecked")
-  private static <E extends Throwable> E exists(ExportFolder folder) throws E, IOException {
+  private static <E extends Throwable> RuntimeException exists(ExportFolder folder)
+      throws E, IOException {
     throw (E) QueryCompilationErrors.outputPathAlreadyExistsError(folder.qualified());
   }
 
