@@ -8,18 +8,11 @@ import io.weft.examples.trace.TraceCommand;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
-import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.Deque;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -95,50 +88,6 @@ class TraceTest {
     assertThat(named(events, "Fetch"))
         .allSatisfy(fetch -> assertThat(fetch.at("/args/failure").asText()).isEmpty());
     arrowsLeadFromAnswersToFetches(events);
-    slicesOfAThreadAreNested(events);
-  }
-
-  /** Viewers keep a stack for each thread, and leave out what overlaps otherwise. */
-  private static void slicesOfAThreadAreNested(List<JsonNode> events) {
-    Map<String, List<JsonNode>> threads =
-        events.stream()
-            .filter(event -> event.at("/ph").asText().equals("X"))
-            .collect(Collectors.groupingBy(TraceTest::thread));
-    Set<String> named =
-        named(events, "thread_name").stream().map(TraceTest::thread).collect(Collectors.toSet());
-    assertThat(named).containsAll(threads.keySet());
-    threads.forEach(
-        (thread, slices) -> {
-          Deque<JsonNode> open = new ArrayDeque<>();
-          slices.stream()
-              .sorted(
-                  Comparator.comparing(TraceTest::start)
-                      .thenComparing(Comparator.comparing(TraceTest::end).reversed()))
-              .forEach(
-                  slice -> {
-                    while (!open.isEmpty() && end(open.peek()).compareTo(start(slice)) <= 0) {
-                      open.pop();
-                    }
-                    if (!open.isEmpty()) {
-                      assertThat(end(slice))
-                          .as("%s inside %s", slice, open.peek())
-                          .isLessThanOrEqualTo(end(open.peek()));
-                    }
-                    open.push(slice);
-                  });
-        });
-  }
-
-  private static String thread(JsonNode event) {
-    return event.at("/pid") + "/" + event.at("/tid");
-  }
-
-  private static BigDecimal start(JsonNode slice) {
-    return new BigDecimal(slice.at("/ts").asText());
-  }
-
-  private static BigDecimal end(JsonNode slice) {
-    return start(slice).add(new BigDecimal(slice.at("/dur").asText()));
   }
 
   private static void arrowsLeadFromAnswersToFetches(List<JsonNode> events) {
