@@ -3,7 +3,6 @@ package io.weft.examples.trace;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.PriorityQueue;
-import java.util.stream.IntStream;
 
 /**
  * Rows of a timeline for events of one name that may overlap: no two events of a lane do. First all
@@ -53,12 +52,42 @@ final class Lanes {
     lanes = new int[size];
     PriorityQueue<Lane> busy = new PriorityQueue<>(Comparator.comparingLong(Lane::end));
     PriorityQueue<Integer> free = new PriorityQueue<>();
-    IntStream.range(0, size)
-        .boxed()
-        .sorted(Comparator.comparingLong(i -> starts[i]))
-        .forEach(i -> place(i, busy, free));
+    for (int event : byStart()) {
+      place(event, busy, free);
+    }
     starts = new long[0];
     ends = new long[0];
+  }
+
+  /** The events in the order of their starts. Arrays, because a trace may have millions. */
+  private int[] byStart() {
+    long[] sorted = Arrays.copyOf(starts, size);
+    Arrays.sort(sorted);
+    int[] order = new int[size];
+    Arrays.fill(order, -1);
+    for (int event = 0; event < size; event++) {
+      int place = first(sorted, starts[event]);
+      while (order[place] >= 0) {
+        place++;
+      }
+      order[place] = event;
+    }
+    return order;
+  }
+
+  /** The first place of a value that a sorted array has. */
+  private static int first(long[] sorted, long value) {
+    int low = 0;
+    int high = sorted.length - 1;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (sorted[middle] < value) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
   }
 
   private void place(int event, PriorityQueue<Lane> busy, PriorityQueue<Integer> free) {

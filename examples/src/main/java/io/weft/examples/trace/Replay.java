@@ -6,6 +6,7 @@ import io.weft.examples.side.Cleanup;
 import io.weft.examples.side.WorkFolder;
 import io.weft.examples.terminal.Progress;
 import io.weft.examples.trace.ReplayReport.ReplayedShuffle;
+import io.weft.examples.trace.ReplayReport.ReplayedTransfers;
 import io.weft.examples.trace.TracePattern.ShufflePattern;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -25,9 +26,9 @@ import org.apache.spark.SparkConf;
 import scala.Tuple2;
 
 /**
- * Replays a pattern in this process: shuffle by shuffle, first all map outputs, then all readers.
- * Each thread of the trace is a thread here, up to a limit. The replay is recorded and summed up
- * like the trace. For one use and one thread.
+ * Replays a pattern in this process: shuffle by shuffle, first all map outputs, then all readers,
+ * and at last the transfers. Each thread of the trace is a thread here, up to a limit. Shuffles are
+ * recorded and summed up like the trace. For one use and one thread.
  */
 final class Replay {
   /** More threads than this would measure the scheduler. */
@@ -56,14 +57,19 @@ final class Replay {
     void run() throws IOException;
   }
 
+  /** The figures of one run. */
+  private record Totals(Map<Integer, ShuffleTotals> shuffles, TransferTotals transfers) {}
+
   /** Runs once to warm up, and then this often. */
   ReplayReport run(int runs) throws IOException, InterruptedException {
-    List<Map<Integer, ShuffleTotals>> results = new ArrayList<>();
+    List<Totals> results = new ArrayList<>();
     try (Cleanup cleanup = new Cleanup()) {
       Path work = cleanup.add(WorkFolder.create("weft-replay-", false)).path();
       Path memory = cleanup.add(WorkFolder.createInSharedMemory("weft-replay-")).path();
       ReplayExecutors executors =
           cleanup.add(ReplayExecutors.open(pattern.hosts(), conf, memory, work, scale));
+      ReplayTransfers transfers =
+          cleanup.add(executors.transfers(pattern.transfers(), conf, memory, work));
       ExecutorService threads =
           Executors.newFixedThreadPool(MAX_THREADS, task -> new Thread(task, "weft-replay"));
       cleanup.add((AutoCloseable) threads::shutdownNow);
@@ -72,7 +78,7 @@ final class Replay {
               List.of(executors),
               (side, run) -> {
                 progress.step(run < 0 ? "warming up" : "run " + (run + 1) + " of " + runs);
-                Map<Integer, ShuffleTotals> totals = once(side, threads, work);
+                Totals totals = once(side, transfers, threads, work);
                 if (run >= 0) {
                   results.add(totals);
                 }
@@ -81,7 +87,16 @@ final class Replay {
     return report(results);
   }
 
-  private Map<Integer, ShuffleTotals> once(
+  private Totals once(
+      ReplayExecutors executors, ReplayTransfers transfers, ExecutorService threads, Path work)
+      throws IOException, InterruptedException {
+    Map<Integer, ShuffleTotals> totals =
+        pattern.shuffles().isEmpty() ? Map.of() : shuffles(executors, threads, work);
+    runAll(threads, transfers.work().map(all -> List.<Step>of(all::run)).toList());
+    return new Totals(totals, transfers.totals());
+  }
+
+  private Map<Integer, ShuffleTotals> shuffles(
       ReplayExecutors executors, ExecutorService threads, Path work)
       throws IOException, InterruptedException {
     Path recorded = work.resolve("replay.jfr");
@@ -157,14 +172,15 @@ final class Replay {
     }
   }
 
-  private ReplayReport report(List<Map<Integer, ShuffleTotals>> results) {
+  private ReplayReport report(List<Totals> results) {
     Environment environment = Environment.current();
     List<ReplayedShuffle> shuffles = new ArrayList<>();
     for (ShufflePattern shuffle : pattern.shuffles()) {
       int id = shuffle.shuffle();
       shuffles.add(
           new ReplayedShuffle(
-              pattern.totals().get(id), results.stream().map(totals -> totals.get(id)).toList()));
+              pattern.totals().get(id),
+              results.stream().map(totals -> totals.shuffles().get(id)).toList()));
     }
     Map<String, String> settings = new LinkedHashMap<>();
     for (Tuple2<String, String> setting : conf.getAll()) {
@@ -178,6 +194,10 @@ final class Replay {
         pattern.hosts().size(),
         scale,
         settings,
-        shuffles);
+        shuffles,
+        new ReplayedTransfers(
+            pattern.transfers().totals(pattern.hosts()),
+            pattern.transfers().leftOut(),
+            results.stream().map(Totals::transfers).toList()));
   }
 }

@@ -16,11 +16,11 @@ import picocli.CommandLine.Parameters;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "Writes and reads blocks in the pattern of a trace (bin/weft trace): the same sizes, peers and"
-          + " order, with other data and without the work of tasks, all on this machine. Compares"
-          + " bytes, time and wait with the trace.",
+      "Writes and reads blocks in the pattern of a trace (bin/weft trace): the same sizes, peers"
+          + " and order, with other data and without the work of tasks, all on this machine."
+          + " Compares bytes, time and wait with the trace.",
       "Executors of one host read each other in place. Executors of other hosts are reached over"
-          + " the loopback network."
+          + " the loopback network. Transfers of arrays run after the shuffles, in host memory."
     })
 public final class ReplayCommand implements Callable<Integer> {
   @Mixin private MeasureOptions measure;

@@ -21,6 +21,7 @@ import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.Setting;
 import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.WeftSettings;
+import io.weft.transfers.TransferOptions;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -77,7 +78,11 @@ final class ReplayExecutors implements AutoCloseable {
               WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT,
               WeftSettings.SERVE_MAX_BYTES_IN_FLIGHT_PER_PEER,
               WeftSettings.CHECKSUMS,
-              WeftSettings.COMPRESSION)
+              WeftSettings.COMPRESSION,
+              WeftSettings.TRANSFERS_BATCH_SIZE,
+              WeftSettings.TRANSFERS_BATCH_AGE,
+              WeftSettings.TRANSFERS_DEADLINE,
+              WeftSettings.TRANSFERS_IDLE)
           .map(Setting::key)
           .collect(Collectors.toUnmodifiableSet());
 
@@ -190,6 +195,25 @@ final class ReplayExecutors implements AutoCloseable {
       }
     }
     return found;
+  }
+
+  /** Opens transfers between these executors, which use their memory. */
+  ReplayTransfers transfers(TransferPattern pattern, SparkConf conf, Path memory, Path work)
+      throws IOException {
+    TransferOptions options =
+        new TransferOptions(
+            WeftSettings.TRANSFERS_BATCH_SIZE.get(conf),
+            WeftSettings.TRANSFERS_BATCH_AGE.get(conf),
+            WeftSettings.TRANSFERS_DEADLINE.get(conf),
+            WeftSettings.TRANSFERS_IDLE.get(conf));
+    return new ReplayTransfers(
+        pattern,
+        hosts,
+        executor -> exchanges.get(executor).arena(),
+        options,
+        memory,
+        work,
+        this::scaled);
   }
 
   private long scaled(long bytes) {

@@ -5,6 +5,7 @@ import io.weft.examples.measure.Spread;
 import io.weft.examples.terminal.TextTable;
 import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -21,6 +22,7 @@ import java.util.function.ToLongFunction;
  * @param scale factor of all sizes
  * @param settings of the replay
  * @param shuffles in the order of the replay
+ * @param transfers of arrays; none in most traces
  */
 public record ReplayReport(
     String when,
@@ -30,7 +32,8 @@ public record ReplayReport(
     int executors,
     double scale,
     Map<String, String> settings,
-    List<ReplayedShuffle> shuffles)
+    List<ReplayedShuffle> shuffles,
+    ReplayedTransfers transfers)
     implements Report {
   public ReplayReport {
     shuffles = List.copyOf(shuffles);
@@ -54,6 +57,25 @@ public record ReplayReport(
     }
   }
 
+  /**
+   * The transfers in the trace and in each run of the replay.
+   *
+   * @param trace the figures of the trace
+   * @param leftOut ends in the trace that failed, or of which only one was recorded
+   * @param runs at least one
+   */
+  public record ReplayedTransfers(TransferTotals trace, int leftOut, List<TransferTotals> runs) {
+    public ReplayedTransfers {
+      runs = List.copyOf(runs);
+    }
+
+    /** The median over the runs. */
+    double median(ToLongFunction<TransferTotals> figure) {
+      return new Spread(runs.stream().map(run -> (double) figure.applyAsLong(run)).toList())
+          .median();
+    }
+  }
+
   @Override
   public String fileName() {
     return "replay";
@@ -67,6 +89,17 @@ public record ReplayReport(
 
   @Override
   public Text text() {
+    List<TextTable> tables = new ArrayList<>();
+    if (!shuffles.isEmpty()) {
+      tables.add(shuffleTable());
+    }
+    if (transfers.trace().transfers() > 0) {
+      tables.add(transferTable());
+    }
+    return new Text(heading(), tables, notes());
+  }
+
+  private TextTable shuffleTable() {
     TextTable table = new TextTable().column("shuffle", Align.LEFT).column("side", Align.LEFT);
     table.columns(
         Align.RIGHT, "written", "own", "same host", "network", "seconds", "read s", "wait s");
@@ -78,7 +111,28 @@ public record ReplayReport(
       row(table, Integer.toString(shuffle.trace().shuffle()), "trace", shuffle, true);
       row(table, "", "replay", shuffle, false);
     }
-    return new Text(heading(), List.of(table), notes());
+    return table;
+  }
+
+  private TextTable transferTable() {
+    TextTable table = new TextTable().column("transfers", Align.LEFT).column("side", Align.LEFT);
+    table.columns(Align.RIGHT, "same host", "network", "seconds", "transfer s");
+    TransferTotals trace = transfers.trace();
+    table.row(
+        Integer.toString(trace.transfers()),
+        "trace",
+        Units.bytes(trace.sameHost()),
+        Units.bytes(trace.network()),
+        Units.seconds(trace.wallNanos() / 1e9),
+        Units.seconds(trace.transferNanos() / 1e9));
+    table.row(
+        "",
+        "replay",
+        Units.bytes(Math.round(transfers.median(TransferTotals::sameHost))),
+        Units.bytes(Math.round(transfers.median(TransferTotals::network))),
+        Units.seconds(transfers.median(TransferTotals::wallNanos) / 1e9),
+        Units.seconds(transfers.median(TransferTotals::transferNanos) / 1e9));
+    return table;
   }
 
   private static void row(
@@ -118,17 +172,32 @@ public record ReplayReport(
         javaVersion,
         system,
         cores,
-        shuffles.get(0).runs().size(),
+        transfers.runs().size(),
         scale,
         when);
   }
 
   private List<String> notes() {
-    return List.of(
-        "Settings: " + (settings.isEmpty() ? "defaults" : settings),
-        "seconds: from the first read of a shuffle to the end of its last. The trace has the work"
-            + " of tasks in it, the replay has not.",
-        "read s, wait s: time in which readers got blocks, and waited for the network, summed over"
-            + " readers. Replay: medians.");
+    List<String> notes = new ArrayList<>();
+    notes.add("Settings: " + (settings.isEmpty() ? "defaults" : settings));
+    if (!shuffles.isEmpty()) {
+      notes.add(
+          "seconds: from the first read of a shuffle to the end of its last. The trace has the work"
+              + " of tasks in it, the replay has not.");
+      notes.add(
+          "read s, wait s: time in which readers got blocks, and waited for the network, summed"
+              + " over readers. Replay: medians.");
+    }
+    if (transfers.trace().transfers() > 0) {
+      notes.add(
+          "transfers: seconds from the first start to the last end; transfer s from the start of"
+              + " each receive to its end, summed. The replay's arrays are in host memory.");
+    }
+    if (transfers.leftOut() > 0) {
+      notes.add(
+          "Left out: %d ends of transfers that failed, or whose other end was not recorded."
+              .formatted(transfers.leftOut()));
+    }
+    return notes;
   }
 }

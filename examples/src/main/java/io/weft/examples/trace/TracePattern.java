@@ -9,17 +9,22 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * The pattern of a trace: who wrote which map outputs, and who read which of their blocks, in which
- * order.
+ * order; and the transfers of arrays.
  *
  * @param hosts by executor id; names of their own if they are unknown
  * @param shuffles in the order in which their reads began
  * @param totals of the trace, by shuffle
+ * @param transfers between the executors of the trace
  */
 record TracePattern(
-    Map<String, String> hosts, List<ShufflePattern> shuffles, Map<Integer, ShuffleTotals> totals) {
+    Map<String, String> hosts,
+    List<ShufflePattern> shuffles,
+    Map<Integer, ShuffleTotals> totals,
+    TransferPattern transfers) {
 
   /**
    * A shuffle.
@@ -117,7 +122,8 @@ record TracePattern(
   /**
    * Reads a trace file, event by event. Keeps about 100 bytes for each event of a read.
    *
-   * @throws IOException if it is no trace, is cut off or damaged, or has no reads
+   * @throws IOException if it is no trace, is cut off or damaged, or has neither reads nor
+   *     transfers
    */
   static TracePattern read(Path file) throws IOException {
     Builder builder = new Builder();
@@ -126,8 +132,9 @@ record TracePattern(
     if (builder.problem != null) {
       throw new IOException(file + " " + builder.problem);
     }
-    if (pattern.shuffles().isEmpty()) {
-      throw new IOException(file + " has no reads of shuffles, so there is nothing to replay");
+    if (pattern.shuffles().isEmpty() && pattern.transfers().moves().isEmpty()) {
+      throw new IOException(
+          file + " has no reads of shuffles and no transfers, so there is nothing to replay");
     }
     return pattern;
   }
@@ -137,6 +144,7 @@ record TracePattern(
     private final Map<Integer, String> executors = new HashMap<>();
     private final Map<String, String> hosts = new LinkedHashMap<>();
     private final ShuffleTotals.Sums sums = new ShuffleTotals.Sums();
+    private final TransferPattern.Builder transfers = new TransferPattern.Builder();
     private final List<TraceEvent> writes = new ArrayList<>();
     private final Map<ReaderKey, List<Run>> runs = new HashMap<>();
     private String problem;
@@ -176,7 +184,7 @@ record TracePattern(
           ReaderKey key = new ReaderKey(event.process(), event.number("reader"), shuffle);
           runs.computeIfAbsent(key, unused -> new ArrayList<>()).add(run(event));
         }
-        default -> {}
+        default -> check(transfers.add(event), event);
       }
     }
 
@@ -227,7 +235,18 @@ record TracePattern(
       List<ShufflePattern> shuffles = new ArrayList<>();
       readers.forEach(
           (id, list) -> shuffles.add(new ShufflePattern(id, outputs.get(id).values(), list)));
-      return new TracePattern(hosts, shuffles, sums.totals());
+      return new TracePattern(hosts, shuffles, sums.totals(), transfers());
+    }
+
+    /** Both ends of a transfer are recorded by an executor that the trace names. */
+    private TransferPattern transfers() {
+      TransferPattern pattern = transfers.build();
+      pattern.moves().stream()
+          .flatMap(move -> Stream.of(move.source(), move.destination()))
+          .filter(device -> !executors.containsValue(device.executor()))
+          .findAny()
+          .ifPresent(device -> problem = "does not name the executor of " + device);
+      return pattern;
     }
 
     /** Executors without a recording are on the host of a reader that shares their memory. */

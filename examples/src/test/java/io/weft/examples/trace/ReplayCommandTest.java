@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.examples.measure.Report;
 import io.weft.examples.trace.ReplayReport.ReplayedShuffle;
+import io.weft.examples.trace.ReplayReport.ReplayedTransfers;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -36,25 +37,45 @@ class ReplayCommandTest {
 
   private static String process(int pid, String host) {
     return """
-        {"name":"process_name","ph":"M","pid":%d,"tid":0,"args":{"executor":"%d","host":"%s"}}"""
+    {"name":"process_name","ph":"M","pid":%d,"tid":0,"args":{"executor":"%d","host":"%s"}}\
+    """
         .formatted(pid, pid, host);
   }
 
   private static String write(int pid, long map, long bytes) {
     return """
-        {"name":"Write","ph":"X","pid":%d,"tid":5,"ts":%d,"dur":2.5,"args":
-        {"shuffleId":3,"mapId":%d,"partitions":2,"chunks":2,"bytes":%d}}"""
+    {"name":"Write","ph":"X","pid":%d,"tid":5,"ts":%d,"dur":2.5,"args":
+    {"shuffleId":3,"mapId":%d,"partitions":2,"chunks":2,"bytes":%d}}\
+    """
         .formatted(pid, map, map, bytes);
   }
 
   private static String read(int pid, int reader, int at, long map, int partition, long bytes) {
     String path = pid == map ? "own" : map == 3 ? "tcp" : "shm";
     return """
-        {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
-        "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":%d,"rows":9,"bytes":%d,
-        "peer":"%d","path":"%s"}}"""
+    {"name":"Read","ph":"X","pid":%d,"tid":6,"ts":%d,"dur":3,"args":{"shuffleId":3,"reader":%d,
+    "mapId":%d,"firstPartition":%d,"lastPartition":%d,"chunks":%d,"rows":9,"bytes":%d,
+    "peer":"%d","path":"%s"}}\
+    """
         .formatted(
             pid, at, reader, map, partition, partition, Math.min(2, bytes), bytes, map, path);
+  }
+
+  private static String transfer(
+      String direction, int pid, int peer, int at, int micros, int key, int bytes, String failure) {
+    return """
+    {"name":"Transfer","ph":"X","pid":%d,"tid":2000000000,"ts":%d,"dur":%d,"args":{
+    "direction":"%s","key":%d,"bytes":%d,"device":"executor %d/device 0",
+    "peer":"executor %d/device 0","failure":"%s"}}\
+    """
+        .formatted(pid, at, micros, direction, key, bytes, pid, peer, failure);
+  }
+
+  /** Both ends of one transfer, of which the receive starts later. */
+  private static String transfers(int source, int destination, int at, int key, int bytes) {
+    return transfer("send", source, destination, at, 9, key, bytes, "")
+        + ",\n"
+        + transfer("receive", destination, source, at + 1, 8, key, bytes, "");
   }
 
   /** Executors 1 and 2 on one host read from each other and from executor 3 on another one. */
@@ -147,6 +168,72 @@ class ReplayCommandTest {
     assertThat(replayed.own()).isEqualTo(200_000);
   }
 
+  /** Some overlap, one waits for others, two have the same key, and three ends have no other. */
+  @Test
+  void transfersMoveTheSameBytesBetweenTheSameExecutors() throws IOException {
+    Path trace =
+        trace(
+            process(1, "a"),
+            process(2, "a"),
+            process(3, "b"),
+            transfers(1, 2, 10, 5, 100_000),
+            transfers(1, 2, 12, 6, 40_000),
+            transfers(1, 2, 30, 5, 10_000),
+            transfers(1, 3, 11, 5, 70_000),
+            transfers(3, 1, 40, 5, 30_000),
+            transfer("send", 1, 3, 50, 9, 7, 1_000, "executor 3 has ended"),
+            transfer("receive", 3, 1, 50, 9, 7, 1_000, "executor 1 has ended"),
+            transfer("send", 2, 3, 50, 9, 7, 1_000, ""));
+    assertThat(run(trace.toString())).isZero();
+    ReplayedTransfers moved = replayedTransfers();
+    assertThat(moved.trace()).isEqualTo(new TransferTotals(5, 150_000, 100_000, 5 * 8_000, 39_000));
+    assertThat(moved.leftOut()).isEqualTo(3);
+    assertThat(moved.runs()).hasSize(1);
+    TransferTotals replayed = moved.runs().get(0);
+    assertThat(replayed.transfers()).isEqualTo(5);
+    assertThat(replayed.sameHost()).isEqualTo(150_000);
+    assertThat(replayed.network()).isEqualTo(100_000);
+    assertThat(replayed.transferNanos()).isPositive();
+    assertThat(replayed.wallNanos()).isPositive();
+    assertThat(folder.resolve("out").resolve("replay.md"))
+        .content()
+        .contains("| 5 | trace | 150 kB | 100 kB |", "| replay | 150 kB | 100 kB |")
+        .contains("Left out: 3 ends")
+        .doesNotContain("| shuffle |");
+  }
+
+  @Test
+  void transfersFollowShufflesAndTheScale() throws IOException {
+    Path trace =
+        trace(
+            process(1, "a"),
+            process(3, "b"),
+            read(1, 1, 10, 1, 0, 200_000),
+            transfers(1, 3, 11, 5, 70_000),
+            transfers(3, 1, 11, 5, 30_000));
+    assertThat(
+            run(
+                trace.toString(),
+                "--scale",
+                "0.1",
+                "--conf",
+                "spark.weft.transfers.batchSize=1k",
+                "--conf",
+                "spark.weft.transfers.deadline=20s"))
+        .isZero();
+    TransferTotals replayed = replayedTransfers().runs().get(0);
+    assertThat(replayed.transfers()).isEqualTo(2);
+    assertThat(replayed.network()).isEqualTo(10_000);
+    assertThat(folder.resolve("out").resolve("replay.md"))
+        .content()
+        .contains("| 3 | trace | 0 B | 200 kB |", "| 2 | trace | 0 B | 100 kB |");
+  }
+
+  private ReplayedTransfers replayedTransfers() throws IOException {
+    Path report = folder.resolve("out").resolve("replay.json");
+    return Report.read(report, ReplayReport.class).transfers();
+  }
+
   @Test
   void impossibleFiguresAreNamed() throws IOException {
     String good = read(1, 1, 10, 1, 0, 200_000);
@@ -155,7 +242,9 @@ class ReplayCommandTest {
             good.replace("\"chunks\":2", "\"chunks\":0"),
             good.replace("\"bytes\":200000", "\"bytes\":-1"),
             good.replace("\"bytes\":200000", "\"bytes\":1"),
-            good.replace("\"firstPartition\":0", "\"firstPartition\":-1"));
+            good.replace("\"firstPartition\":0", "\"firstPartition\":-1"),
+            transfer("send", 1, 2, 10, 9, 5, 0, ""),
+            transfer("send", 1, 2, 10, 9, 5, 7, "").replace("/device 0", ""));
     for (String event : bad) {
       assertThat(event).isNotEqualTo(good);
       assertThat(run(trace(process(1, "a"), event).toString())).as(event).isEqualTo(1);
@@ -204,7 +293,7 @@ class ReplayCommandTest {
         .contains(text + " is no trace of bin/weft trace")
         .contains(other + " is no trace of bin/weft trace")
         .contains(cut + " is cut off or damaged")
-        .contains(empty + " has no reads of shuffles")
+        .contains(empty + " has no reads of shuffles and no transfers")
         .contains(twice + " has two executors 1")
         .contains("absent");
   }

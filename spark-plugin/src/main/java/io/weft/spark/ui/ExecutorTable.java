@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * The running executors of an application, and the last {@link #MAX_ENDED} that ended. Keeps at
@@ -85,7 +86,8 @@ public final class ExecutorTable {
     }
     Executor executor = at(report.executorId(), report.host());
     long before = executor.values.getOrDefault(counter, 0L);
-    executor.values = report.values();
+    // Immutable, so that no row has to copy it.
+    executor.values = Map.copyOf(report.values());
     executor.last |= message.last();
     notifyAll();
     executor.add(
@@ -185,7 +187,8 @@ public final class ExecutorTable {
 
   /** Returns the executors that have changed since the last call. */
   synchronized List<ExecutorRow> takeChanged() {
-    List<ExecutorRow> rows = rows().stream().filter(row -> changed.contains(row.id())).toList();
+    List<ExecutorRow> rows =
+        inOrder().filter(each -> changed.contains(each.executor.id)).map(Listed::row).toList();
     changed.clear();
     return rows;
   }
@@ -204,12 +207,44 @@ public final class ExecutorTable {
     }
   }
 
+  /**
+   * A part of the table.
+   *
+   * @param rows of this page
+   * @param total number of executors in the table
+   */
+  record Page(List<ExecutorRow> rows, int total) {}
+
+  /**
+   * Returns a page of all executors, in the order of {@link #rows}.
+   *
+   * @param from number of rows before the page
+   * @param count maximum number of rows
+   */
+  synchronized Page page(long from, int count) {
+    return new Page(
+        inOrder().skip(from).limit(count).map(Listed::row).toList(), running.size() + ended.size());
+  }
+
   /** All executors, the running ones first, by id. */
   public synchronized List<ExecutorRow> rows() {
-    List<ExecutorRow> rows = new ArrayList<>();
-    Comparator<ExecutorRow> byId = Comparator.comparing(ExecutorRow::id, Texts.NUMBERS_FIRST);
-    running.values().stream().map(executor -> executor.row(true)).sorted(byId).forEach(rows::add);
-    ended.values().stream().map(executor -> executor.row(false)).sorted(byId).forEach(rows::add);
-    return rows;
+    return inOrder().map(Listed::row).toList();
+  }
+
+  /** An executor in the table. Its row copies the samples, so a page makes only its own. */
+  private record Listed(Executor executor, boolean isRunning) {
+    ExecutorRow row() {
+      return executor.row(isRunning);
+    }
+  }
+
+  private Stream<Listed> inOrder() {
+    return Stream.concat(sorted(running, true), sorted(ended, false));
+  }
+
+  private static Stream<Listed> sorted(Map<String, Executor> executors, boolean isRunning) {
+    return executors.values().stream()
+        .sorted(Comparator.comparing((Executor executor) -> executor.id, Texts.NUMBERS_FIRST))
+        .map(executor -> new Listed(executor, isRunning));
   }
 }

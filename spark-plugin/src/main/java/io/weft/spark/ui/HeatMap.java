@@ -47,14 +47,15 @@ final class HeatMap {
     for (int i = 0; i < count; i++) {
       label(i, traffic.names().get(i));
     }
+    List<String> names = traffic.names().stream().map(Texts::escape).toList();
     svg.append("<g stroke=\"#888\" stroke-width=\"0.5\">");
     for (int row = 0; row < count; row++) {
       for (int column = 0; column < count; column++) {
         long amount = traffic.bytes().get(row).get(column);
         if (amount > 0) {
           cell(row, column, scale.colour(amount));
-          svg.append("<title>").append(escape(traffic.names().get(row))).append(" read ");
-          svg.append(bytes(amount)).append(" from ").append(escape(traffic.names().get(column)));
+          svg.append("<title>").append(names.get(row)).append(" read ");
+          svg.append(bytes(amount)).append(" from ").append(names.get(column));
           svg.append("</title></rect>");
         }
       }

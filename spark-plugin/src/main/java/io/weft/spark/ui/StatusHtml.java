@@ -153,13 +153,14 @@ final class StatusHtml {
   }
 
   private void executors() {
-    List<ExecutorRow> all = contents.activity().executors().rows();
-    title("executors", "Executors (" + number(all.size()) + ")");
-    if (all.isEmpty()) {
+    ExecutorTable.Page page =
+        contents.activity().executors().page(request.executorsFrom(), request.pageSize());
+    title("executors", "Executors (" + number(page.total()) + ")");
+    if (page.total() == 0) {
       empty("One row for each executor with its memory and bytes, a few seconds after its start.");
       return;
     }
-    pages(all.size(), request.executorPage(), request::onExecutorPage, "executors");
+    pages(page.total(), request.executorPage(), request::onExecutorPage, "executors");
     table(
         List.of(
             "Executor",
@@ -176,10 +177,7 @@ final class StatusHtml {
             "Read: same host",
             "Read: network",
             "Warning"),
-        all.stream()
-            .skip(request.executorsFrom())
-            .limit(request.pageSize())
-            .map(StatusHtml::executor));
+        page.rows().stream().map(StatusHtml::executor));
   }
 
   private static List<String> executor(ExecutorRow row) {

@@ -32,19 +32,14 @@ final class StatusJson {
     Activity activity = contents.activity();
     ShuffleTable.Page page =
         activity.shuffles().page(request.order(), request.from(), request.pageSize());
-    List<ExecutorRow> executors = activity.executors().rows();
+    ExecutorTable.Page executors =
+        activity.executors().page(request.executorsFrom(), request.pageSize());
     return write(
         new Document(
             contents.overview().get(),
             new TableDocument<>(page.total(), request.page(), request.pageSize(), page.rows()),
             new TableDocument<>(
-                executors.size(),
-                request.executorPage(),
-                request.pageSize(),
-                executors.stream()
-                    .skip(request.executorsFrom())
-                    .limit(request.pageSize())
-                    .toList()),
+                executors.total(), request.executorPage(), request.pageSize(), executors.rows()),
             activity.traffic().snapshot(),
             activity.timeLine().events(),
             SettingRow.of(contents.conf())));

@@ -1,8 +1,8 @@
 package io.weft.spark.ui;
 
 import java.util.Comparator;
+import java.util.List;
 import java.util.Locale;
-import org.apache.commons.text.StringEscapeUtils;
 import org.apache.spark.util.Utils;
 
 /** Texts of the Weft tab. Stateless. */
@@ -13,20 +13,61 @@ final class Texts {
           .thenComparing(name -> isNumber(name) ? name.length() : 0)
           .thenComparing(Comparator.naturalOrder());
 
+  private static final String SPECIAL = "&<>\"'";
+  private static final List<String> UNITS = List.of("B", "KiB", "MiB", "GiB", "TiB", "PiB");
+
+  /** Ten times as many would not fit a long. */
+  private static final long MOST_BYTES = Long.MAX_VALUE / 20;
+
   private Texts() {}
 
   private static boolean isNumber(String name) {
-    return !name.isEmpty() && name.chars().allMatch(c -> c >= '0' && c <= '9');
+    for (int i = 0; i < name.length(); i++) {
+      if (name.charAt(i) < '0' || name.charAt(i) > '9') {
+        return false;
+      }
+    }
+    return !name.isEmpty();
   }
 
-  /** Escapes a text for HTML and SVG, also between double quotes. */
+  /**
+   * Escapes a text for HTML and SVG in UTF-8, also between quotes. Null gives an empty text: a log
+   * of another version may lack it.
+   */
   static String escape(String text) {
-    return StringEscapeUtils.escapeHtml4(text);
+    if (text == null) {
+      return "";
+    }
+    for (int i = 0; i < text.length(); i++) {
+      if (SPECIAL.indexOf(text.charAt(i)) >= 0) {
+        return text.replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+            .replace("\"", "&quot;")
+            .replace("'", "&#39;");
+      }
+    }
+    return text;
   }
 
-  /** Formats bytes with a unit. */
+  /**
+   * Formats bytes with a unit, as the rest of Spark's UI does. A page has thousands of them, so it
+   * avoids a pattern.
+   */
   static String bytes(long bytes) {
-    return Utils.bytesToString(bytes);
+    if (bytes < 0 || bytes > MOST_BYTES) {
+      return Utils.bytesToString(bytes);
+    }
+    int unit = 0;
+    while (unit < UNITS.size() - 1 && bytes >= 2 * size(unit + 1)) {
+      unit++;
+    }
+    long tenths = (bytes * 10 + size(unit) / 2) / size(unit);
+    return tenths / 10 + "." + tenths % 10 + " " + UNITS.get(unit);
+  }
+
+  private static long size(int unit) {
+    return 1L << (10 * unit);
   }
 
   /** Formats a number with separators. */

@@ -142,10 +142,11 @@ final class TrafficMatrix {
   synchronized Snapshot snapshot() {
     List<String> names = new ArrayList<>(groups.keySet());
     names.sort(Texts.NUMBERS_FIRST);
+    int[] places = names.stream().mapToInt(groups::get).toArray();
     List<List<Long>> rows = new ArrayList<>();
-    for (String reader : names) {
-      long[] row = bytes[groups.get(reader)];
-      rows.add(names.stream().map(source -> row[groups.get(source)]).toList());
+    for (int reader : places) {
+      long[] row = bytes[reader];
+      rows.add(Arrays.stream(places).mapToObj(source -> row[source]).toList());
     }
     return new Snapshot(byHost, names, rows);
   }

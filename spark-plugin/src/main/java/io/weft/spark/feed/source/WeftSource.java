@@ -12,6 +12,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.errors.QueryCompilationErrors;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
@@ -51,10 +52,12 @@ public final class WeftSource
   /**
    * Exports a data frame.
    *
+   * <p>If the path exists and the mode does not replace it, throws Spark's {@code
+   * AnalysisException} for that.
+   *
    * @return the list of the shards
    * @throws IllegalArgumentException if an option is wrong, or the data cannot be fed
-   * @throws IllegalStateException if the path exists and the mode does not replace it, or the
-   *     application cannot run feeds
+   * @throws IllegalStateException if the application cannot run feeds, or files are in the way
    */
   @Override
   public BaseRelation createRelation(
@@ -111,7 +114,7 @@ public final class WeftSource
       }
       case ErrorIfExists -> {
         if (folder.exists()) {
-          throw exists(folder);
+          throw WeftSource.<RuntimeException>exists(folder);
         }
         return true;
       }
@@ -121,9 +124,13 @@ public final class WeftSource
     }
   }
 
-  private static IllegalStateException exists(ExportFolder folder) {
-    return new IllegalStateException(
-        "%s already exists: save with mode overwrite, or delete it".formatted(folder));
+  /**
+   * Throws Spark's own error, which programs know from other formats. It is a checked exception.
+   */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> RuntimeException exists(ExportFolder folder)
+      throws E, IOException {
+    throw (E) QueryCompilationErrors.outputPathAlreadyExistsError(folder.qualified());
   }
 
   private static void write(
@@ -149,7 +156,7 @@ public final class WeftSource
     } catch (FileAlreadyExistsException e) {
       // Another save has ended since the mode was checked.
       if (mode != SaveMode.Ignore) {
-        throw exists(folder);
+        throw WeftSource.<RuntimeException>exists(folder);
       }
     } finally {
       if (!kept) {

@@ -23,6 +23,7 @@ import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.ipc.ArrowFileReader;
 import org.apache.spark.api.java.function.FilterFunction;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.DataFrameWriter;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -218,7 +219,9 @@ class WeftSourceTest {
     writer(rows(40)).save(folder.toString());
     List<Path> first = files(list());
     assertThatThrownBy(() -> writer(rows(60)).save(folder.toString()))
-        .hasMessageContaining("already exists: save with mode overwrite, or delete it");
+        .isInstanceOf(AnalysisException.class)
+        .hasMessageStartingWith("[PATH_ALREADY_EXISTS] Path file:" + folder)
+        .hasMessageContaining("already exists. Set mode as \"overwrite\"");
     writer(rows(60)).mode(SaveMode.Ignore).save(folder.toString());
     assertThat(files(list())).isEqualTo(first);
     writer(rows(60)).mode(SaveMode.Overwrite).save(folder.toString());
@@ -386,7 +389,7 @@ class WeftSourceTest {
       writer.save(folder.toString());
     } else {
       assertThatThrownBy(() -> writer.save(folder.toString()))
-          .hasMessageContaining("already exists: save with mode overwrite, or delete it");
+          .hasMessageStartingWith("[PATH_ALREADY_EXISTS]");
     }
     assertThat(Path.of(manifest)).hasContent("{}");
   }
