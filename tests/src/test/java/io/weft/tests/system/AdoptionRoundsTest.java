@@ -26,6 +26,7 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
@@ -83,7 +84,9 @@ class AdoptionRoundsTest {
     }
   }
 
+  /** Many rounds take longer than other tests may. */
   @Test
+  @Timeout(value = 55, unit = TimeUnit.MINUTES)
   void rowsStayRightAndNoOutputIsComputedTwice() {
     for (int round = 1; round <= ROUNDS; round++) {
       CLUSTER.awaitExecutors();
