@@ -3,12 +3,14 @@ package io.weft.tests.system;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.tests.application.InteractiveApplication;
+import io.weft.tests.support.Answers;
 import io.weft.tests.support.BuildTree;
 import io.weft.tests.support.Conversation;
 import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.SparkHome;
 import io.weft.tests.support.Submission;
 import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Queries;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -31,6 +33,7 @@ class DeathsOnOtherSparksTest {
   @ParameterizedTest
   @ValueSource(strings = {"4.0", "4.2"})
   void noMapTaskRunsAgainOn(String distribution) throws IOException {
+    Answers.prepare(Queries.compact());
     SparkHome home =
         SparkHome.assemble(WORKSPACE.folder().resolve(distribution), distribution, List.of());
     Submission submission =
