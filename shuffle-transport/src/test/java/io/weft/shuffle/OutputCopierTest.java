@@ -358,8 +358,10 @@ class OutputCopierTest {
   @Test
   void aSmallCopyIsReadAtOnceAndALargeOneInFewReads() throws IOException {
     ExecutorExchange owner = cluster.open("owner");
-    TestBlocks.write(owner, new BlockKey(1, 0), PARTITIONS, (map, part, chunk) -> chunk < 3 ? 100 : 0);
-    TestBlocks.write(owner, new BlockKey(1, 1), PARTITIONS, (map, part, chunk) -> chunk < 3 ? 60_000 : 0);
+    TestBlocks.write(
+        owner, new BlockKey(1, 0), PARTITIONS, (map, part, chunk) -> chunk < 3 ? 100 : 0);
+    TestBlocks.write(
+        owner, new BlockKey(1, 1), PARTITIONS, (map, part, chunk) -> chunk < 3 ? 60_000 : 0);
     await().untilAsserted(() -> assertThat(copied).hasSize(2));
     BlockKey small = new BlockKey(1, 0);
     assertThat(readAll(owner, List.of(request(source("owner"), small, 0, PARTITIONS, 1))))

@@ -248,8 +248,7 @@ public final class BlockCatalog implements AutoCloseable {
   }
 
   /** Writes the index and adds the output. Returns false if its shuffle was removed meanwhile. */
-  private boolean show(ShuffleOutputs shuffle, OwnedOutput output, boolean own)
-      throws IOException {
+  private boolean show(ShuffleOutputs shuffle, OwnedOutput output, boolean own) throws IOException {
     requireOpen();
     BlockKey key = output.index().key();
     // Before the index is written: it could replace, and on failure delete, another output's index.

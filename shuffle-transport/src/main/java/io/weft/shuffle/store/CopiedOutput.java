@@ -138,8 +138,7 @@ public final class CopiedOutput implements AutoCloseable {
    * @param writer id of the executor that wrote it
    * @throws IOException if there is no copy, or its index is damaged
    */
-  public static CopiedOutput open(CopyStore store, BlockKey key, String writer)
-      throws IOException {
+  public static CopiedOutput open(CopyStore store, BlockKey key, String writer) throws IOException {
     CopyInput file = store.open(key, writer);
     boolean opened = false;
     try {

@@ -29,8 +29,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The copies of map outputs that executors have made, on the driver. When an executor is removed,
- * or a task could not fetch from it, readers of its outputs are sent to their copies. Deletes the copies of ended shuffles, all copies
- * at the end, and those of dead applications of the user at the start.
+ * or a task could not fetch from it, readers of its outputs are sent to their copies. Deletes the
+ * copies of ended shuffles, all copies at the end, and those of dead applications of the user at
+ * the start.
  *
  * <p>If a copy cannot be read, the other copies of its shuffle are not read either. After a few
  * such failures no reader is sent to copies any more: each costs an attempt of a stage, and Spark
@@ -212,8 +213,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     if (folder == null) {
       return;
     }
-    BlockManagerId place =
-        writers.computeIfAbsent(copy.executorId(), SurviveSettings::place);
+    BlockManagerId place = writers.computeIfAbsent(copy.executorId(), SurviveSettings::place);
     BlockManagerId first =
         copies
             .computeIfAbsent(copy.shuffleId(), shuffle -> new ConcurrentHashMap<>())
@@ -280,8 +280,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
             lost.remove(executor);
             move(executor, copies);
           };
-      ScheduledFuture<?> unused =
-          moves.schedule(move, ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
+      ScheduledFuture<?> unused = moves.schedule(move, ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
     }
   }
 

@@ -36,9 +36,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The folder of an application's copies, {@code <path>/weft-<user>/<application>}, with a file for
- * each copy, {@code <shuffle id>/<map id>-<executor id>}. The driver creates it, renews the mark in it and
- * deletes it. Only its user can read it. A folder {@code weft-<user>} of another user, or one that
- * others may write to, is not used. Thread-safe.
+ * each copy, {@code <shuffle id>/<map id>-<executor id>}. The driver creates it, renews the mark in
+ * it and deletes it. Only its user can read it. A folder {@code weft-<user>} of another user, or
+ * one that others may write to, is not used. Thread-safe.
  */
 public final class CopyFolder implements CopyStore {
   private static final Logger LOG = LoggerFactory.getLogger(CopyFolder.class);

@@ -109,7 +109,8 @@ final class ExecutorOptions {
     public boolean isCopied(BlockKey key) {
       try {
         AskCopied question = new AskCopied(key.shuffleId(), key.mapId());
-        return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(question)))).known();
+        return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(question))))
+            .known();
       } catch (Exception e) {
         LOG.debug("The driver did not say whether {} was copied before", key, e);
         if (e instanceof InterruptedException) {

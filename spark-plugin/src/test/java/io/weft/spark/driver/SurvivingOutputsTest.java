@@ -187,8 +187,7 @@ class SurvivingOutputsTest {
       outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, true));
       outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, true));
       await()
-          .untilAsserted(
-              () -> assertThat(at()).containsExactly("fallback", "fallback", "1", "1"));
+          .untilAsserted(() -> assertThat(at()).containsExactly("fallback", "fallback", "1", "1"));
       assertThat(statuses().map(status -> status.location().topologyInfo().getOrElse(() -> "none")))
           .containsExactly("2", EXECUTOR, "none", "none");
     }

@@ -51,8 +51,7 @@ final class HdfsPrograms {
             (session, folder) -> killed(session, folder, port)));
   }
 
-  private static List<String> killed(SparkSession session, Path folder, int port)
-      throws Exception {
+  private static List<String> killed(SparkSession session, Path folder, int port) throws Exception {
     boolean weft = session.sparkContext().conf().contains("spark.plugins");
     MiniDFSCluster hdfs =
         new MiniDFSCluster.Builder(new Configuration(), folder.resolve("hdfs").toFile())

@@ -182,8 +182,8 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
 
   /** The process of the executor on a host of the network, 1 or 2. */
   public ExecutorProcess executorOfHost(int host) {
-    return CollectionConverters.asJavaCollection(
-            context().statusStore().executorList(true)).stream()
+    return CollectionConverters.asJavaCollection(context().statusStore().executorList(true))
+        .stream()
         .filter(executor -> executor.hostPort().startsWith(network.address(host) + ":"))
         .map(executor -> executor(executor.id()))
         .findFirst()
