@@ -6,6 +6,7 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
@@ -42,7 +43,9 @@ public final class StoreFileSystem extends RawLocalFileSystem {
 
   /** Waits until a deletion waits. */
   public static void awaitBlockedDeletion() throws InterruptedException {
-    waiting.await();
+    if (!waiting.await(1, TimeUnit.MINUTES)) {
+      throw new AssertionError("no deletion waits");
+    }
   }
 
   @Override
