@@ -58,9 +58,12 @@ class CutOffHostTest {
           .set("spark.task.maxFailures", "10")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
+  /** Not within the test, whose frame still refers to the shuffle. */
   @AfterEach
-  void mend() {
+  void nothingIsLeft() {
     NETWORK.heal();
+    CLUSTER.awaitExecutors();
+    CLUSTER.awaitNothingUsed();
   }
 
   @Test
@@ -90,8 +93,6 @@ class CutOffHostTest {
     cutOff.awaitEnd(Duration.ofMinutes(3));
     assertThat(MapOutputs.at(shuffle, cutOff)).as("outputs at " + cutOff).isZero();
     Rows.assertSame("after its end", expected, sorted(rows));
-    CLUSTER.awaitExecutors();
-    CLUSTER.awaitNothingUsed();
   }
 
   private static List<String> sorted(JavaRDD<String> rows) {
