@@ -93,7 +93,7 @@ public record ExchangeOptions(
    * How this executor copies its map outputs, and finds those of executors that are gone.
    *
    * @param store of the copies; the exchange closes it
-   * @param executorId that requests name for blocks that only a copy has
+   * @param place that requests name for blocks that only a copy has, with its writer
    * @param maxBytesInFlight limit for the bytes of outputs that wait for their copy, at least 1;
    *     one output may exceed it
    * @param maxAge an output that waits longer is not copied
@@ -101,14 +101,16 @@ public record ExchangeOptions(
    */
   public record CopyOptions(
       CopyStore store,
-      String executorId,
+      String place,
       long maxBytesInFlight,
       Duration maxAge,
       CopyListener listener) {}
 
-  /** Learns of complete copies. Thread-safe; must not throw. */
-  @FunctionalInterface
+  /** Learns of complete copies, of all executors. Thread-safe; must not throw. */
   public interface CopyListener {
+    /** Whether a copy by some executor is known. Asked for outputs that others have written. */
+    boolean isCopied(BlockKey key);
+
     /**
      * Called after an output was copied.
      *

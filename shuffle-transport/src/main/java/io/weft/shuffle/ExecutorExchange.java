@@ -127,7 +127,7 @@ public final class ExecutorExchange implements AutoCloseable {
             arena,
             limits(options),
             key,
-            options.copies().map(copies -> new Copies(copies.executorId(), copies.store())),
+            options.copies().map(copies -> new Copies(copies.place(), copies.store())),
             counters);
     copier = options.copies().map(copies -> new OutputCopier(catalog, copies, counters));
     copier.ifPresent(

@@ -11,7 +11,6 @@ import io.weft.shuffle.store.OwnedOutput.OwnedHold;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.Map;
@@ -28,6 +27,9 @@ import org.slf4j.LoggerFactory;
  * Copies this executor's published map outputs to a store that outlives it, one after the other on
  * a thread of its own. Outputs of the latest shuffle come first: earlier shuffles have probably
  * been read. What waits is bounded in bytes and in age; beyond that, outputs are not copied.
+ *
+ * <p>A migrated or adopted output may have a copy by its former executor. It is copied again only
+ * if the listener knows of none.
  *
  * <p>Owns the daemon thread "weft-survive", which ends at close. Thread-safe.
  */
@@ -64,13 +66,19 @@ final class OutputCopier implements AutoCloseable {
   /**
    * An output that waits.
    *
+   * @param own whether this executor has written it, so that no other one has copied it
    * @param bytes that count as waiting
    * @param number in the order of arrival
    * @param since nanoseconds, as of {@code System.nanoTime}
    * @param requested completed when the copy ends; null if no caller waits for it
    */
   private record Waiting(
-      BlockKey key, long bytes, long number, long since, CompletableFuture<Void> requested) {}
+      BlockKey key,
+      boolean own,
+      long bytes,
+      long number,
+      long since,
+      CompletableFuture<Void> requested) {}
 
   /** Starts the thread. */
   OutputCopier(BlockCatalog catalog, CopyOptions options, ExchangeCounters counters) {
@@ -81,13 +89,17 @@ final class OutputCopier implements AutoCloseable {
     thread.start();
   }
 
-  /** Takes a published output. Returns at once. */
-  void published(OwnedOutput output) {
+  /**
+   * Takes a published output. Returns at once.
+   *
+   * @param own whether this executor has written it
+   */
+  void published(OwnedOutput output, boolean own) {
     BlockKey key = output.index().key();
     long bytes = output.index().storedBytes();
     int dropped = 0;
     synchronized (queue) {
-      queue.add(new Waiting(key, bytes, ++lastNumber, System.nanoTime(), null));
+      queue.add(new Waiting(key, own, bytes, ++lastNumber, System.nanoTime(), null));
       queuedBytes += bytes;
       while (queuedBytes > options.maxBytesInFlight() && queue.size() > 1) {
         queuedBytes -= queue.pollLast().bytes();
@@ -111,8 +123,7 @@ final class OutputCopier implements AutoCloseable {
 
   /**
    * Copies an output before those that wait, unless it was copied before. Returns when it is
-   * copied; the driver then sends readers to the copy. If another executor has made the file, only
-   * that executor knows whether it is complete, so the driver is told nothing.
+   * copied; the driver then sends readers to the copy.
    *
    * @throws IOException if it is not copied within the timeout
    */
@@ -125,9 +136,6 @@ final class OutputCopier implements AutoCloseable {
     try {
       (other == null ? own : other).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException | TimeoutException e) {
-      if (e.getCause() instanceof FileAlreadyExistsException) {
-        return;
-      }
       throw new IOException(key + " was not copied: " + e, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -141,7 +149,7 @@ final class OutputCopier implements AutoCloseable {
       if (closed) {
         requested.completeExceptionally(new IOException("the executor ends"));
       } else {
-        queue.add(new Waiting(key, 0, ++lastNumber, System.nanoTime(), requested));
+        queue.add(new Waiting(key, false, 0, ++lastNumber, System.nanoTime(), requested));
         queue.notifyAll();
       }
     }
@@ -186,12 +194,12 @@ final class OutputCopier implements AutoCloseable {
 
   private void copy(Waiting next) {
     if (next.requested != null) {
-      copy(next.key, next.requested);
+      copy(next, next.requested);
     } else if (System.nanoTime() - next.since > options.maxAge().toNanos()) {
       skip(1, "they waited longer than the maximum age");
     } else if (catalog.contains(next.key)) {
       CompletableFuture<Void> own = new CompletableFuture<>();
-      if (copies.putIfAbsent(next.key, own) == null && copy(next.key, own)) {
+      if (copies.putIfAbsent(next.key, own) == null && copy(next, own)) {
         options.listener().copied(next.key, false);
       }
     }
@@ -212,11 +220,16 @@ final class OutputCopier implements AutoCloseable {
   }
 
   /**
-   * Copies an output. An error must not end the thread. Returns whether the copy is complete and
-   * the output is still needed.
+   * Copies an output. An error must not end the thread. Returns whether this executor has made a
+   * complete copy, and the output is still needed.
    */
-  private boolean copy(BlockKey key, CompletableFuture<Void> done) {
+  private boolean copy(Waiting next, CompletableFuture<Void> done) {
+    BlockKey key = next.key;
     try {
+      if (!next.own && options.listener().isCopied(key)) {
+        done.complete(null);
+        return false;
+      }
       long bytes = write(key);
       if (!catalog.contains(key)) {
         options.store().delete(key);
@@ -259,7 +272,7 @@ final class OutputCopier implements AutoCloseable {
   }
 
   private void failed(BlockKey key, Throwable failure) {
-    if (failure instanceof FileAlreadyExistsException || !catalog.contains(key)) {
+    if (!catalog.contains(key)) {
       LOG.debug("{} is not copied", key, failure);
       return;
     }

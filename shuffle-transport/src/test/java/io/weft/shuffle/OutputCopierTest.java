@@ -11,23 +11,27 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.weft.shuffle.ExchangeOptions.CopyListener;
 import io.weft.shuffle.ExchangeOptions.CopyOptions;
 import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.BlockReaders.Copies;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.FetchInterruptedException;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.CopyStore;
+import io.weft.shuffle.store.IncomingOutput;
 import io.weft.support.TestBlocks;
 import io.weft.support.TestCluster;
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,6 +39,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -55,9 +60,10 @@ class OutputCopierTest {
 
   @TempDir Path folder;
 
-  private final MemoryStore store = new MemoryStore();
+  private final MemoryStore store = new MemoryStore(new ConcurrentHashMap<>(), "owner");
   private final List<BlockKey> copied = new CopyOnWriteArrayList<>();
   private final List<BlockKey> leaving = new CopyOnWriteArrayList<>();
+  private final Set<BlockKey> known = ConcurrentHashMap.newKeySet();
   private TestCluster cluster;
 
   @BeforeEach
@@ -73,14 +79,20 @@ class OutputCopierTest {
   }
 
   private void limits(long maxBytes, Duration maxAge) {
-    cluster.copies(
-        Optional.of(
-            new CopyOptions(
-                store,
-                COPIES,
-                maxBytes,
-                maxAge,
-                (key, leaves) -> (leaves ? leaving : copied).add(key))));
+    cluster.copies(Optional.of(new CopyOptions(store, COPIES, maxBytes, maxAge, new Driver())));
+  }
+
+  /** What the driver learns and knows. */
+  private final class Driver implements CopyListener {
+    @Override
+    public boolean isCopied(BlockKey key) {
+      return known.contains(key);
+    }
+
+    @Override
+    public void copied(BlockKey key, boolean leaves) {
+      (leaves ? leaving : copied).add(key);
+    }
   }
 
   @ParameterizedTest
@@ -295,28 +307,69 @@ class OutputCopierTest {
     assertThat(store.made.subList(0, 2)).containsExactly(new BlockKey(1, 0), key);
   }
 
-  /** Another executor may have written half of it, so it does not count as a copy. */
+  /**
+   * Two executors copy the same output at a place that lets both create it. The first to report is
+   * read; what the other one does later, or fails to do, changes nothing.
+   */
   @Test
-  void anotherExecutorsFileIsKeptAndNotReported() throws IOException {
+  void twoWritersOfOneOutputDoNotHarmEachOther() throws IOException {
     ExecutorExchange owner = cluster.open("owner");
-    BlockKey key = new BlockKey(1, 0);
-    store.files.put(key, new byte[1]);
-    write(owner, 1, 2);
-    await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(1, 1)));
-    assertThat(store.files.get(key)).hasSize(1);
-    assertThat(owner.statistics().get(COPIES_FAILED)).isZero();
+    write(owner, 1, 1);
+    await().untilAsserted(() -> assertThat(copied).hasSize(1));
+    MemoryStore ofOther = new MemoryStore(store.ofWriters, "other");
+    ofOther.fails = true;
+    cluster.copies(
+        Optional.of(
+            new CopyOptions(ofOther, COPIES, 1L << 30, Duration.ofMinutes(5), new Driver())));
+    ExecutorExchange other = cluster.open("other");
+    write(other, 1, 1);
+    await().untilAsserted(() -> assertThat(other.statistics().get(COPIES_FAILED)).isEqualTo(1));
+    assertThat(readAll(other, requests(1, 0, PARTITIONS)))
+        .containsExactlyInAnyOrderElementsOf(
+            expected(1, 0, 1, 0, PARTITIONS, OutputCopierTest::size));
   }
 
-  /** An output that was migrated or adopted after it was copied. Others must still be copied. */
   @Test
-  void aCopyOnRequestThatAnotherExecutorMadeIsNoFailure() throws IOException {
+  void outputsOfOthersAreCopiedOnlyIfTheDriverKnowsNoCopy() throws IOException {
     ExecutorExchange owner = cluster.open("owner");
-    BlockKey key = new BlockKey(1, 0);
-    store.files.put(key, new byte[1]);
-    write(owner, 1, 1);
-    assertThat(owner.copyNow(key)).isTrue();
-    assertThat(leaving).as("it may be incomplete").isEmpty();
-    assertThat(store.files.get(key)).hasSize(1);
+    cluster.copies(Optional.empty());
+    ExecutorExchange former = cluster.open("former");
+    known.add(new BlockKey(1, 0));
+    write(former, 1, 2);
+    for (int map = 0; map < 2; map++) {
+      migrate(former, owner, new BlockKey(1, map));
+    }
+    await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(1, 1)));
+    assertThat(owner.copyNow(new BlockKey(1, 0))).isTrue();
+    assertThat(leaving).as("readers use the known copy").containsExactly(new BlockKey(1, 0));
+    assertThat(store.files).containsOnlyKeys(new BlockKey(1, 1));
+  }
+
+  private static void migrate(ExecutorExchange from, ExecutorExchange to, BlockKey key)
+      throws IOException {
+    try (InputStream bytes = from.outgoing(key).createInputStream();
+        IncomingOutput incoming = to.incoming(key)) {
+      incoming.append(ByteBuffer.wrap(bytes.readAllBytes()));
+      incoming.finish();
+    }
+  }
+
+  /** Reads cost most of the time at remote stores. */
+  @Test
+  void aSmallCopyIsReadAtOnceAndALargeOneInFewReads() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    TestBlocks.write(
+        owner, new BlockKey(1, 0), PARTITIONS, (map, part, chunk) -> chunk < 3 ? 100 : 0);
+    TestBlocks.write(
+        owner, new BlockKey(1, 1), PARTITIONS, (map, part, chunk) -> chunk < 3 ? 60_000 : 0);
+    await().untilAsserted(() -> assertThat(copied).hasSize(2));
+    BlockKey small = new BlockKey(1, 0);
+    assertThat(readAll(owner, List.of(request(source("owner"), small, 0, PARTITIONS, 1))))
+        .isNotEmpty();
+    assertThat(store.reads).as("reads of a small copy").isEqualTo(1);
+    BlockKey large = new BlockKey(1, 1);
+    assertThat(readAll(owner, List.of(request(source("owner"), large, 1, 2, 1)))).hasSize(3);
+    assertThat(store.reads - 1).as("reads of three chunks of a large copy").isEqualTo(2);
   }
 
   @Test
@@ -354,13 +407,18 @@ class OutputCopierTest {
 
   private static List<BlockRequest> requests(int maps, int start, int end) {
     return LongStream.range(0, maps)
-        .mapToObj(map -> request(COPIES, new BlockKey(1, map), start, end, 1000))
+        .mapToObj(map -> request(source("owner"), new BlockKey(1, map), start, end, 1000))
         .toList();
   }
 
-  /** Keeps copies in memory. */
+  private static String source(String writer) {
+    return Copies.source(COPIES, writer);
+  }
+
+  /** Keeps copies in memory. Like object stores, it shows a file when it is complete. */
   private static final class MemoryStore implements CopyStore {
-    final Map<BlockKey, byte[]> files = new ConcurrentHashMap<>();
+    final Map<String, Map<BlockKey, byte[]>> ofWriters;
+    final Map<BlockKey, byte[]> files;
     final CountDownLatch entered = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(0);
     final List<BlockKey> made = new CopyOnWriteArrayList<>();
@@ -368,6 +426,12 @@ class OutputCopierTest {
     volatile boolean breaks;
     volatile Exception readFailure;
     volatile boolean interrupts;
+    volatile int reads;
+
+    MemoryStore(Map<String, Map<BlockKey, byte[]>> ofWriters, String writer) {
+      this.ofWriters = ofWriters;
+      this.files = ofWriters.computeIfAbsent(writer, any -> new ConcurrentHashMap<>());
+    }
 
     /** Makes the next copies wait. */
     void block() {
@@ -386,9 +450,6 @@ class OutputCopierTest {
       } catch (InterruptedException e) {
         throw new IOException(e);
       }
-      if (files.putIfAbsent(key, new byte[0]) != null) {
-        throw new FileAlreadyExistsException(key.toString());
-      }
       return new ByteArrayOutputStream() {
         @Override
         public void close() throws IOException {
@@ -401,15 +462,16 @@ class OutputCopierTest {
     }
 
     @Override
-    public CopyInput open(BlockKey key) throws IOException {
-      byte[] bytes = files.get(key);
+    public CopyInput open(BlockKey key, String writer) throws IOException {
+      byte[] bytes = ofWriters.getOrDefault(writer, Map.of()).get(key);
       if (bytes == null) {
         throw new NoSuchFileException(key.toString());
       }
       return new CopyInput() {
         @Override
-        public void readFully(long position, byte[] into, int offset, int length)
+        public int read(long position, byte[] into, int offset, int least, int most)
             throws IOException {
+          reads++;
           if (interrupts) {
             Thread.currentThread().interrupt();
           }
@@ -419,10 +481,12 @@ class OutputCopierTest {
           if (readFailure instanceof RuntimeException e) {
             throw e;
           }
-          if (position + length > bytes.length) {
+          if (position + least > bytes.length) {
             throw new EOFException("after " + bytes.length + " bytes");
           }
-          System.arraycopy(bytes, (int) position, into, offset, length);
+          int count = (int) Math.min(most, bytes.length - position);
+          System.arraycopy(bytes, (int) position, into, offset, count);
+          return count;
         }
 
         @Override

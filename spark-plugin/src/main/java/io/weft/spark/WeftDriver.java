@@ -10,6 +10,7 @@ import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
 import io.weft.spark.driver.ActivityRecorder;
 import io.weft.spark.driver.DriverAnswers;
+import io.weft.spark.driver.DriverAnswers.KnownCopies;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.DriverGarbageCollector;
 import io.weft.spark.driver.DriverState;
@@ -92,7 +93,7 @@ final class WeftDriver implements DriverPlugin {
             stages,
             new TransferRendezvous(cliques, losses),
             adoptions,
-            this::copied,
+            new Copies(),
             WeftSettings.DRIVER_COLLECT.get(conf) ? garbage::collect : executor -> {});
     if (activation.runs()) {
       SpillMemory.check(conf);
@@ -118,10 +119,20 @@ final class WeftDriver implements DriverPlugin {
     return activation.runs() ? forExecutors(activation) : Map.of();
   }
 
-  private void copied(Copied copy) {
-    SurvivingOutputs known = copies;
-    if (known != null) {
-      known.copied(copy);
+  /** The copies, which do not exist before the application has an id. */
+  private final class Copies implements KnownCopies {
+    @Override
+    public void copied(Copied copy) {
+      SurvivingOutputs known = copies;
+      if (known != null) {
+        known.copied(copy);
+      }
+    }
+
+    @Override
+    public boolean isCopied(int shuffle, long map) {
+      SurvivingOutputs known = copies;
+      return known != null && known.isCopied(shuffle, map);
     }
   }
 

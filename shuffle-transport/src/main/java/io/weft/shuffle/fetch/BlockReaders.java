@@ -135,13 +135,32 @@ public final class BlockReaders {
   /**
    * Copies of map outputs.
    *
-   * @param executorId that requests name for blocks that only a copy has
+   * @param place that requests name for blocks that only a copy has, with its writer
    */
-  public record Copies(String executorId, CopyStore store) {}
+  public record Copies(String place, CopyStore store) {
+    private static final char SEPARATOR = '/';
+
+    /**
+     * The executor id that requests name for blocks in copies.
+     *
+     * @param writer id of the executor that wrote the copies
+     */
+    public static String source(String place, String writer) {
+      return place + SEPARATOR + writer;
+    }
+
+    /** The writer that a request names; empty if its blocks are not in copies. */
+    Optional<String> writer(String source) {
+      String prefix = source(place, "");
+      return source.startsWith(prefix)
+          ? Optional.of(source.substring(prefix.length()))
+          : Optional.empty();
+    }
+  }
 
   /** Whether the blocks of an executor are in copies. */
   boolean areCopies(String executor) {
-    return copies.isPresent() && copies.get().executorId().equals(executor);
+    return copies.isPresent() && copies.get().writer(executor).isPresent();
   }
 
   CopiedBlocks copiedBlocks(FetchListener listener, boolean retained) {
@@ -150,7 +169,7 @@ public final class BlockReaders {
       loaded.retainAll();
     }
     return new CopiedBlocks(
-        copies.orElseThrow().store(), context.failures(), listener, context.counters(), loaded);
+        copies.orElseThrow(), context.failures(), listener, context.counters(), loaded);
   }
 
   KnownPeers peers() {

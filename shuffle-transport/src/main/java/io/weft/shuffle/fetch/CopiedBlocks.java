@@ -6,13 +6,13 @@ import static io.weft.shuffle.peer.ExchangeCounter.COPIED_BYTES;
 
 import io.weft.shuffle.fetch.BlockFetchException.FetchFailures;
 import io.weft.shuffle.fetch.BlockFetchException.ReadPath;
+import io.weft.shuffle.fetch.BlockReaders.Copies;
 import io.weft.shuffle.fetch.ChunkReader.CurrentChunk;
 import io.weft.shuffle.fetch.LocalBlocks.LoadedChunks;
 import io.weft.shuffle.peer.ExchangeCounters;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.shuffle.store.ChunkDecryptor;
 import io.weft.shuffle.store.CopiedOutput;
-import io.weft.shuffle.store.CopyStore;
 import io.weft.shuffle.store.MapOutput;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
 final class CopiedBlocks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CopiedBlocks.class);
 
-  private final CopyStore store;
+  private final Copies copies;
   private final FetchFailures failures;
   private final FetchListener listener;
   private final ExchangeCounters counters;
@@ -45,16 +45,16 @@ final class CopiedBlocks implements AutoCloseable {
   /**
    * Starts without blocks.
    *
-   * @param store of the copies
+   * @param copies whose blocks are read
    * @param loaded owns the memory of chunks; closed with this object
    */
   CopiedBlocks(
-      CopyStore store,
+      Copies copies,
       FetchFailures failures,
       FetchListener listener,
       ExchangeCounters counters,
       LoadedChunks loaded) {
-    this.store = store;
+    this.copies = copies;
     this.failures = failures;
     this.listener = listener;
     this.counters = counters;
@@ -89,7 +89,8 @@ final class CopiedBlocks implements AutoCloseable {
     partition = request.startPartition();
     long start = System.nanoTime();
     try {
-      copy = CopiedOutput.open(store, request.key());
+      String writer = copies.writer(request.executorId()).orElseThrow();
+      copy = CopiedOutput.open(copies.store(), request.key(), writer);
       if (request.endPartition() > copy.index().partitions()) {
         throw new IOException("its copy has " + copy.index().partitions() + " partitions");
       }
@@ -99,6 +100,7 @@ final class CopiedBlocks implements AutoCloseable {
     MapOutput index = copy.index();
     chunk = index.firstChunk(partition);
     lastChunk = index.firstChunk(request.endPartition());
+    copy.select(chunk, lastChunk);
     int blocks = index.blocks(partition, request.endPartition());
     long bytes = index.bytes(partition, request.endPartition());
     counters.add(COPIED_BLOCKS, blocks);

@@ -18,7 +18,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
 import java.util.function.IntPredicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -52,7 +51,18 @@ public final class BlockCatalog implements AutoCloseable {
   private final BitSet removed = new BitSet();
 
   private volatile boolean closed;
-  private volatile Consumer<OwnedOutput> listener = output -> {};
+  private volatile OutputListener listener = (output, own) -> {};
+
+  /** Learns of outputs that appear here. Must not block. */
+  @FunctionalInterface
+  public interface OutputListener {
+    /**
+     * Called after an output is visible.
+     *
+     * @param own whether a task of this executor wrote it, so it was not migrated or adopted
+     */
+    void appeared(OwnedOutput output, boolean own);
+  }
 
   /**
    * Starts empty.
@@ -129,13 +139,11 @@ public final class BlockCatalog implements AutoCloseable {
       requireOpen();
       shuffle = shuffles.computeIfAbsent(key.shuffleId(), ShuffleOutputs::new);
     }
-    return show(shuffle, new OwnedOutput(arena, index, extents));
+    return show(shuffle, new OwnedOutput(arena, index, extents), false);
   }
 
-  /**
-   * Sets the listener for outputs that appear here, published, migrated or adopted. Must not block.
-   */
-  public void onOutput(Consumer<OwnedOutput> newListener) {
+  /** Sets the listener for outputs that appear here, published, migrated or adopted. */
+  public void onOutput(OutputListener newListener) {
     listener = newListener;
   }
 
@@ -225,9 +233,11 @@ public final class BlockCatalog implements AutoCloseable {
   /**
    * Makes an output visible. If that fails, no part is visible and the output still owns its
    * memory.
+   *
+   * @param own whether a task of this executor wrote it
    */
-  void publish(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
-    if (!show(shuffle, output)) {
+  void publish(ShuffleOutputs shuffle, OwnedOutput output, boolean own) throws IOException {
+    if (!show(shuffle, output, own)) {
       throw new IOException(
           output.index().key() + " was not published: its shuffle was removed meanwhile");
     }
@@ -238,7 +248,7 @@ public final class BlockCatalog implements AutoCloseable {
   }
 
   /** Writes the index and adds the output. Returns false if its shuffle was removed meanwhile. */
-  private boolean show(ShuffleOutputs shuffle, OwnedOutput output) throws IOException {
+  private boolean show(ShuffleOutputs shuffle, OwnedOutput output, boolean own) throws IOException {
     requireOpen();
     BlockKey key = output.index().key();
     // Before the index is written: it could replace, and on failure delete, another output's index.
@@ -254,7 +264,7 @@ public final class BlockCatalog implements AutoCloseable {
       }
     }
     if (added) {
-      listener.accept(output);
+      listener.appeared(output, own);
     }
     return added;
   }

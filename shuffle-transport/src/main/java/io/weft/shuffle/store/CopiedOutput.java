@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Optional;
 
 /**
@@ -32,19 +33,32 @@ public final class CopiedOutput implements AutoCloseable {
   private static final int MAGIC = 0x43544657;
   private static final int BUFFER_BYTES = 256 << 10;
 
+  /** Bytes of the first read: all of a small copy, and the index of most others. */
+  private static final int FIRST_BYTES = 32 << 10;
+
   private final CopyInput file;
   private final MapOutput index;
-  private final byte[] buffer = new byte[BUFFER_BYTES];
+
+  /** Bytes of the file from {@link #bufferStart} on. */
+  private byte[] buffer;
+
+  private long bufferStart;
+  private int buffered;
+
+  /** Where the chunks end that will be read, as a position in the file. */
+  private long end;
 
   /** The position of the next chunk in order, and its number. */
   private long position;
 
   private int next;
 
-  private CopiedOutput(CopyInput file, MapOutput index, long position) {
+  private CopiedOutput(CopyInput file, MapOutput index, long position, byte[] first, int read) {
     this.file = file;
     this.index = index;
     this.position = position;
+    this.buffer = first;
+    this.buffered = read;
   }
 
   /**
@@ -121,20 +135,24 @@ public final class CopiedOutput implements AutoCloseable {
   /**
    * Opens the copy of an output and reads its index. The caller closes it.
    *
+   * @param writer id of the executor that wrote it
    * @throws IOException if there is no copy, or its index is damaged
    */
-  public static CopiedOutput open(CopyStore store, BlockKey key) throws IOException {
-    CopyInput file = store.open(key);
+  public static CopiedOutput open(CopyStore store, BlockKey key, String writer) throws IOException {
+    CopyInput file = store.open(key, writer);
     boolean opened = false;
     try {
-      byte[] bytes = new byte[HEAD_BYTES];
-      file.readFully(0, bytes, 0, HEAD_BYTES);
-      ByteBuffer head = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-      int indexBytes = indexBytes(head, key);
-      byte[] encoded = new byte[indexBytes];
-      file.readFully(HEAD_BYTES, encoded, 0, indexBytes);
-      MapOutput index = MapOutputFormat.decode(ByteBuffer.wrap(encoded), key);
-      CopiedOutput copy = new CopiedOutput(file, index, HEAD_BYTES + (long) indexBytes);
+      byte[] first = new byte[FIRST_BYTES];
+      int read = file.read(0, first, 0, HEAD_BYTES, FIRST_BYTES);
+      ByteBuffer head = ByteBuffer.wrap(first).order(ByteOrder.LITTLE_ENDIAN);
+      int chunksAt = HEAD_BYTES + indexBytes(head, key);
+      if (chunksAt > read) {
+        first = Arrays.copyOf(first, chunksAt);
+        read += file.read(read, first, read, chunksAt - read, chunksAt - read);
+      }
+      ByteBuffer encoded = ByteBuffer.wrap(first, HEAD_BYTES, chunksAt - HEAD_BYTES).slice();
+      MapOutput index = MapOutputFormat.decode(encoded, key);
+      CopiedOutput copy = new CopiedOutput(file, index, chunksAt, first, read);
       opened = true;
       return copy;
     } finally {
@@ -165,8 +183,28 @@ public final class CopiedOutput implements AutoCloseable {
   }
 
   /**
-   * Reads, decrypts and verifies a chunk. Chunks must be read in ascending order; some may be left
-   * out.
+   * Moves to a range of chunks, which must not be before those that were read. They are next to
+   * each other in the file, so that one read may bring many.
+   *
+   * @param last one past the last chunk
+   */
+  public void select(int first, int last) {
+    skipTo(first);
+    end = position;
+    for (int chunk = first; chunk < last; chunk++) {
+      end += index.storedBytes(chunk);
+    }
+  }
+
+  private void skipTo(int chunk) {
+    for (; next < chunk; next++) {
+      position += index.storedBytes(next);
+    }
+  }
+
+  /**
+   * Reads, decrypts and verifies a chunk of the selected range. Chunks must be read in ascending
+   * order; some may be left out.
    *
    * @param partition of the chunk
    * @param into buffer of exactly the plain size, filled from 0 to its capacity
@@ -174,23 +212,21 @@ public final class CopiedOutput implements AutoCloseable {
    */
   public void read(int partition, int chunk, ByteBuffer into, ChunkDecryptor decryptor)
       throws IOException {
-    for (; next < chunk; next++) {
-      position += index.storedBytes(next);
-    }
+    skipTo(chunk);
     boolean encrypted = index.isEncrypted(chunk);
     if (encrypted) {
       decryptor.begin(index.name(partition, chunk), into);
     }
     ByteBuffer plain = into.duplicate().clear();
-    long end = position + index.storedBytes(chunk);
-    for (long at = position; at < end; ) {
-      int count = (int) Math.min(buffer.length, end - at);
-      file.readFully(at, buffer, 0, count);
+    long endOfChunk = position + index.storedBytes(chunk);
+    for (long at = position; at < endOfChunk; ) {
+      int offset = buffered(at);
+      int count = (int) Math.min(buffered - offset, endOfChunk - at);
       at += count;
       if (encrypted) {
-        decryptor.accept(ByteBuffer.wrap(buffer, 0, count));
+        decryptor.accept(ByteBuffer.wrap(buffer, offset, count));
       } else {
-        plain.put(buffer, 0, count);
+        plain.put(buffer, offset, count);
       }
     }
     if (encrypted) {
@@ -198,6 +234,19 @@ public final class CopiedOutput implements AutoCloseable {
     } else {
       verify(chunk, plain.flip());
     }
+  }
+
+  /** Returns where a byte of the file is in the buffer; reads at least that byte if it is not. */
+  private int buffered(long at) throws IOException {
+    if (at - bufferStart >= buffered) {
+      if (buffer.length < BUFFER_BYTES) {
+        buffer = new byte[BUFFER_BYTES];
+      }
+      int most = (int) Math.min(buffer.length, end - at);
+      buffered = file.read(at, buffer, 0, most, most);
+      bufferStart = at;
+    }
+    return (int) (at - bufferStart);
   }
 
   private void verify(int chunk, ByteBuffer bytes) throws ChecksumException {

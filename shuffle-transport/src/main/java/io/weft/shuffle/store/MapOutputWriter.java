@@ -36,6 +36,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final BlockCatalog catalog;
   private final SharedArena arena;
   private final ShuffleOutputs shuffle;
+  private final boolean migrated;
   private final BlockKey key;
   private final CommittedChunks committed;
   private final CiphertextReservations reservations;
@@ -61,6 +62,7 @@ public final class MapOutputWriter implements AutoCloseable {
     this.shuffle = shuffle;
     this.key = key;
     this.committed = new CommittedChunks(partitions);
+    this.migrated = migrated;
     this.traced = JfrModule.PRESENT && !migrated ? Write.start() : null;
     this.reservations = new CiphertextReservations(arena, catalog.encryptor());
   }
@@ -236,7 +238,7 @@ public final class MapOutputWriter implements AutoCloseable {
     require(State.OPEN, "publish");
     freeUncommitted();
     Publish publish = JfrModule.PRESENT ? Publish.start() : null;
-    catalog.publish(shuffle, committed.sorted(key, catalog.segmentBytes(), arena));
+    catalog.publish(shuffle, committed.sorted(key, catalog.segmentBytes(), arena), !migrated);
     state = State.PUBLISHED;
     trace(publish);
   }

@@ -9,6 +9,7 @@ import java.util.Optional;
 import org.apache.spark.SparkConf;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.FallbackStorage;
+import scala.Option;
 
 /** The settings of copies of map outputs that outlive their executor and its host. */
 public final class SurviveSettings {
@@ -67,9 +68,19 @@ public final class SurviveSettings {
 
   private SurviveSettings() {}
 
-  /** The place of outputs of which only copies are left: that of Spark's own fallback storage. */
-  public static BlockManagerId place() {
-    return FallbackStorage.FALLBACK_BLOCK_MANAGER_ID();
+  /**
+   * The place of outputs of which only copies are left: that of Spark's own fallback storage, with
+   * the executor that has written the copy as its topology.
+   */
+  public static BlockManagerId place(String writer) {
+    BlockManagerId fallback = FallbackStorage.FALLBACK_BLOCK_MANAGER_ID();
+    return BlockManagerId.apply(
+        fallback.executorId(), fallback.host(), fallback.port(), Option.apply(writer));
+  }
+
+  /** The executor id of places of copies. */
+  public static String placeId() {
+    return FallbackStorage.FALLBACK_BLOCK_MANAGER_ID().executorId();
   }
 
   /** The folder of the copies of all applications; empty if none is set. */

@@ -9,10 +9,12 @@ import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Announce;
 import io.weft.spark.runtime.Messages.AskAdoption;
+import io.weft.spark.runtime.Messages.AskCopied;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Copied;
+import io.weft.spark.runtime.Messages.CopyKnown;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.spark.runtime.Messages.Found;
@@ -42,7 +44,7 @@ public final class DriverAnswers {
   private final StageRendezvous stages;
   private final TransferRendezvous transfers;
   private final OutputAdoptions adoptions;
-  private final Consumer<Copied> copies;
+  private final KnownCopies copies;
   private final Consumer<String> pressed;
 
   /**
@@ -53,13 +55,22 @@ public final class DriverAnswers {
    */
   public record TransferRendezvous(RendezvousService<CliquePair> cliques, ExecutorLosses losses) {}
 
+  /** The copies of map outputs. Must not block. */
+  public interface KnownCopies {
+    /** Takes the message of an executor. */
+    void copied(Copied copy);
+
+    /** Whether a copy of an output is known. */
+    boolean isCopied(int shuffle, long map);
+  }
+
   /**
    * Creates the answers from the driver's state.
    *
    * @param stages rendezvous of the tasks of barrier stages
    * @param transfers state that executors request for their transfers
    * @param adoptions of map outputs of dead executors
-   * @param copies receives each copy of a map output; must not block
+   * @param copies of map outputs
    * @param pressed receives the id of an executor that runs out of memory
    */
   public DriverAnswers(
@@ -67,7 +78,7 @@ public final class DriverAnswers {
       StageRendezvous stages,
       TransferRendezvous transfers,
       OutputAdoptions adoptions,
-      Consumer<Copied> copies,
+      KnownCopies copies,
       Consumer<String> pressed) {
     this.state = state;
     this.stages = stages;
@@ -102,7 +113,9 @@ public final class DriverAnswers {
     } else if (message instanceof AskAdoption ask) {
       return adoptions.answer(ask);
     } else if (message instanceof Copied copied) {
-      copies.accept(copied);
+      copies.copied(copied);
+    } else if (message instanceof AskCopied ask) {
+      return new CopyKnown(copies.isCopied(ask.shuffleId(), ask.mapId()));
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

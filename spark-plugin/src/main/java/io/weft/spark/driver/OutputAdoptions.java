@@ -11,7 +11,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -20,7 +19,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.IntPredicate;
-import java.util.function.LongPredicate;
+import java.util.function.LongFunction;
 import java.util.stream.LongStream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -144,12 +143,13 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
-    Move move = new Move(asked.executorId(), location(asked), asked.step(), true);
+    Move move = new Move(asked.executorId(), asked.step(), asked.adopter());
+    BlockManagerId place = location(asked);
     Outputs outputs = new Outputs(new HashMap<>(), new HashMap<>());
     try {
       asked
           .outputs()
-          .forEach((shuffle, maps) -> perform(tracker, shuffle, among(maps), move, outputs));
+          .forEach((shuffle, maps) -> perform(tracker, shuffle, among(maps, place), move, outputs));
     } finally {
       if (asked.step() == Step.MOVE) {
         // Executors then ask again where outputs are.
@@ -194,27 +194,27 @@ public final class OutputAdoptions implements AutoCloseable {
         : Optional.empty();
   }
 
-  private static LongPredicate among(long[] maps) {
+  private static LongFunction<BlockManagerId> among(long[] maps, BlockManagerId place) {
     long[] wanted = maps.clone();
     Arrays.sort(wanted);
-    return map -> Arrays.binarySearch(wanted, map) >= 0;
+    return map -> Arrays.binarySearch(wanted, map) >= 0 ? place : null;
   }
 
   /**
-   * Sends readers of outputs of an executor to a place that has the same bytes. Returns at once.
+   * Sends readers of outputs of an executor to places that have the same bytes. Returns at once.
    *
-   * @param from the executor, which is gone or leaves
-   * @param outputs the map ids of outputs of any executors that are at the place, by shuffle
+   * @param from the executor, which is gone, leaves or cannot be reached
+   * @param outputs the other places of outputs of any executors, by map id, by shuffle
    */
-  void move(String from, BlockManagerId to, Map<Integer, Set<Long>> outputs) {
+  void move(String from, Map<Integer, Map<Long, BlockManagerId>> outputs) {
     try {
-      worker.execute(() -> moveNow(new Move(from, to, Step.MOVE, false), outputs));
+      worker.execute(() -> moveNow(new Move(from, Step.MOVE, null), outputs));
     } catch (RejectedExecutionException e) {
       LOG.debug("The application ends", e);
     }
   }
 
-  private void moveNow(Move move, Map<Integer, Set<Long>> outputs) {
+  private void moveNow(Move move, Map<Integer, Map<Long, BlockManagerId>> outputs) {
     Optional<String> objection = StatusLock.objection();
     if (objection.isPresent()) {
       LOG.warn("Map outputs of executor {} are not moved: {}", move.from(), objection.get());
@@ -226,7 +226,7 @@ public final class OutputAdoptions implements AutoCloseable {
     }
     Outputs answer = new Outputs(new HashMap<>(), new HashMap<>());
     try {
-      outputs.forEach((shuffle, maps) -> perform(tracker, shuffle, maps::contains, move, answer));
+      outputs.forEach((shuffle, maps) -> perform(tracker, shuffle, maps::get, move, answer));
     } catch (RuntimeException e) {
       LOG.warn("Map outputs of executor {} were not all moved", move.from(), e);
     } finally {
@@ -241,15 +241,14 @@ public final class OutputAdoptions implements AutoCloseable {
    * A change of places in Spark's tracker.
    *
    * @param from the executor that has or had the outputs
-   * @param to their new place
-   * @param again whether outputs that are at the new place already count as moved
+   * @param adopter whose outputs count as moved already; null if there is none
    */
-  private record Move(String from, BlockManagerId to, Step step, boolean again) {}
+  private record Move(String from, Step step, String adopter) {}
 
   private void perform(
       MapOutputTrackerMaster tracker,
       int shuffle,
-      LongPredicate wanted,
+      LongFunction<BlockManagerId> places,
       Move move,
       Outputs outputs) {
     Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
@@ -264,10 +263,11 @@ public final class OutputAdoptions implements AutoCloseable {
           Rules rules = new Rules(tracker, move, shuffle);
           for (int index = 0; index < statuses.mapStatuses().length; index++) {
             MapStatus status = rules.status(statuses, index);
-            if (status != null && wanted.test(status.mapId())) {
+            BlockManagerId place = status == null ? null : places.apply(status.mapId());
+            if (place != null) {
               if (move.step() == Step.MOVE) {
-                boolean moves = !isAt(status, move.to().executorId());
-                statuses.updateMapOutput(status.mapId(), move.to());
+                boolean moves = !isAt(status, place.executorId());
+                statuses.updateMapOutput(status.mapId(), place);
                 if (moves) {
                   outputs.moved.merge(shuffle, 1L, Long::sum);
                 }
@@ -307,7 +307,7 @@ public final class OutputAdoptions implements AutoCloseable {
       MapStatus current = statuses.mapStatuses()[index];
       if (current != null) {
         boolean there = moves && isAt(current, move.from());
-        boolean before = move.again() && isAt(current, move.to().executorId());
+        boolean before = move.adopter() != null && isAt(current, move.adopter());
         return there || before ? current : null;
       }
       MapStatus removed = mayRestore ? statuses.mapStatusesDeleted()[index] : null;

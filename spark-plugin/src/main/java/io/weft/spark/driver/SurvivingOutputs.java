@@ -7,7 +7,6 @@ import io.weft.spark.runtime.Messages.Copied;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,26 +23,35 @@ import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The copies of map outputs that executors have made, on the driver. When an executor is removed,
- * readers of its outputs are sent to their copies. Deletes the copies of ended shuffles, all copies
- * at the end, and those of dead applications of the user at the start.
+ * or a task could not fetch from it, readers of its outputs are sent to their copies. Deletes the
+ * copies of ended shuffles, all copies at the end, and those of dead applications of the user at
+ * the start.
  *
  * <p>If a copy cannot be read, the other copies of its shuffle are not read either. After a few
  * such failures no reader is sent to copies any more: each costs an attempt of a stage, and Spark
  * allows few.
  *
- * <p>Owns the thread "weft-survive", for calls to the file system. Thread-safe.
+ * <p>If two executors have copied an output, the first report counts.
+ *
+ * <p>Owns the thread "weft-survive", for calls to the file system, and "weft-survive-moves", which
+ * never waits for one. Thread-safe.
  */
 public final class SurvivingOutputs extends SparkListener implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SurvivingOutputs.class);
   private static final long POLL_MILLIS = 1000;
   private static final long END_MILLIS = 10_000;
 
-  /** Time for a living executor on the host to adopt the outputs in place, which is cheaper. */
+  /**
+   * Time for a living executor on the host to adopt the outputs in place, which is cheaper. After a
+   * failed fetch, time for Spark to end the stage and forget the executor's outputs; it computes
+   * them again after 200 ms.
+   */
   private static final long ADOPTION_MILLIS = 100;
 
   /** Copies of a leaving executor are gathered for this time, because a move visits all outputs. */
@@ -64,11 +72,14 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   private final String application;
   private final Duration sweepAge;
 
-  /** The map ids of copied outputs, by shuffle. */
-  private final Map<Integer, Set<Long>> copies = new ConcurrentHashMap<>();
+  /** The places of copies by map id, by shuffle. */
+  private final Map<Integer, Map<Long, BlockManagerId>> copies = new ConcurrentHashMap<>();
 
-  private final ScheduledThreadPoolExecutor thread =
-      new ScheduledThreadPoolExecutor(1, work -> daemon(work, "weft-survive"));
+  /** The place of all copies of an executor, by its id. */
+  private final Map<String, BlockManagerId> writers = new ConcurrentHashMap<>();
+
+  private final ScheduledThreadPoolExecutor thread = scheduler("weft-survive");
+  private final ScheduledThreadPoolExecutor moves = scheduler("weft-survive-moves");
 
   /** Null until it was created; only the thread uses it, and later the thread of the end. */
   private volatile CopyFolder folder;
@@ -80,13 +91,16 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   private boolean swept;
 
   /** The copies of leaving executors that are to be moved, by executor. Guarded by itself. */
-  private final Map<String, Map<Integer, Set<Long>>> leaving = new HashMap<>();
+  private final Map<String, Map<Integer, Map<Long, BlockManagerId>>> leaving = new HashMap<>();
+
+  /** Lost executors whose outputs will be moved soon. */
+  private final Set<String> lost = ConcurrentHashMap.newKeySet();
 
   /** How often copies of a shuffle could not be read. */
   private final AtomicInteger broken = new AtomicInteger();
 
   /**
-   * Starts the thread.
+   * Starts the threads.
    *
    * @param application name of its folder
    */
@@ -97,9 +111,15 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     this.conf = conf;
     this.application = application;
     this.sweepAge = SurviveSettings.SWEEP_AGE.get(conf);
-    thread.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
     ScheduledFuture<?> unused =
         thread.scheduleWithFixedDelay(this::maintain, 0, POLL_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  private static ScheduledThreadPoolExecutor scheduler(String name) {
+    ScheduledThreadPoolExecutor scheduler =
+        new ScheduledThreadPoolExecutor(1, work -> daemon(work, name));
+    scheduler.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+    return scheduler;
   }
 
   private static Thread daemon(Runnable work, String name) {
@@ -134,7 +154,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   private void create() {
     CopyFolder opened = null;
     try {
-      opened = CopyFolder.open(conf, application);
+      opened = CopyFolder.open(conf, application, "");
       opened.create();
       marked = System.nanoTime();
       folder = opened;
@@ -193,29 +213,36 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     if (folder == null) {
       return;
     }
-    copies
-        .computeIfAbsent(copy.shuffleId(), shuffle -> ConcurrentHashMap.newKeySet())
-        .add(copy.mapId());
+    BlockManagerId place = writers.computeIfAbsent(copy.executorId(), SurviveSettings::place);
+    BlockManagerId first =
+        copies
+            .computeIfAbsent(copy.shuffleId(), shuffle -> new ConcurrentHashMap<>())
+            .putIfAbsent(copy.mapId(), place);
     if (copy.leaving() || !state.isRunning(copy.executorId())) {
-      gather(copy);
+      gather(copy, first == null ? place : first);
     }
   }
 
-  private void gather(Copied copy) {
+  /** Whether an executor has reported a copy of an output. */
+  public boolean isCopied(int shuffle, long map) {
+    return copies.getOrDefault(shuffle, Map.of()).containsKey(map);
+  }
+
+  private void gather(Copied copy, BlockManagerId place) {
     synchronized (leaving) {
       if (leaving.isEmpty()) {
         ScheduledFuture<?> unused =
-            thread.schedule(this::moveGathered, GATHER_MILLIS, TimeUnit.MILLISECONDS);
+            moves.schedule(this::moveGathered, GATHER_MILLIS, TimeUnit.MILLISECONDS);
       }
       leaving
           .computeIfAbsent(copy.executorId(), executor -> new HashMap<>())
-          .computeIfAbsent(copy.shuffleId(), shuffle -> new HashSet<>())
-          .add(copy.mapId());
+          .computeIfAbsent(copy.shuffleId(), shuffle -> new HashMap<>())
+          .put(copy.mapId(), place);
     }
   }
 
   private void moveGathered() {
-    Map<String, Map<Integer, Set<Long>>> gathered;
+    Map<String, Map<Integer, Map<Long, BlockManagerId>>> gathered;
     synchronized (leaving) {
       gathered = Map.copyOf(leaving);
       leaving.clear();
@@ -223,22 +250,44 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     gathered.forEach(this::move);
   }
 
-  private void move(String executor, Map<Integer, Set<Long>> outputs) {
+  private void move(String executor, Map<Integer, Map<Long, BlockManagerId>> outputs) {
     if (broken.get() < MAX_BROKEN) {
-      places.move(executor, SurviveSettings.place(), outputs);
+      places.move(executor, outputs);
+    }
+  }
+
+  /**
+   * After a failed fetch, Spark forgets all outputs of the executor and computes them again, even
+   * if it removes the executor much later or never. So they are read from their copies.
+   */
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd end) {
+    if (!(end.reason() instanceof FetchFailed failed) || failed.bmAddress() == null) {
+      return;
+    }
+    if (failed.bmAddress().executorId().equals(SurviveSettings.placeId())) {
+      forget(failed);
+    } else {
+      moveSoon(failed.bmAddress().executorId());
+    }
+  }
+
+  /** Many tasks may report the same loss. */
+  private void moveSoon(String executor) {
+    if (lost.add(executor)) {
+      Runnable move =
+          () -> {
+            lost.remove(executor);
+            move(executor, copies);
+          };
+      ScheduledFuture<?> unused = moves.schedule(move, ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
     }
   }
 
   /** Forgets the copies of a shuffle of which one could not be read. */
-  @Override
-  public void onTaskEnd(SparkListenerTaskEnd end) {
-    if (!(end.reason() instanceof FetchFailed failed)
-        || failed.bmAddress() == null
-        || !failed.bmAddress().executorId().equals(SurviveSettings.place().executorId())) {
-      return;
-    }
+  private void forget(FetchFailed failed) {
     // The key stays, so that the files are deleted with the shuffle.
-    Set<Long> dropped = copies.put(failed.shuffleId(), ConcurrentHashMap.newKeySet());
+    Map<Long, BlockManagerId> dropped = copies.put(failed.shuffleId(), new ConcurrentHashMap<>());
     if (dropped == null || dropped.isEmpty()) {
       return; // Another task has reported the same failure.
     }
@@ -251,17 +300,17 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   /** Must be called after the state knows of the end. Called on the thread of listeners. */
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-    Runnable move = () -> move(removed.executorId(), copies);
     if (AdoptionSettings.isOn(conf)) {
-      ScheduledFuture<?> unused = thread.schedule(move, ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
+      moveSoon(removed.executorId());
     } else {
-      move.run();
+      move(removed.executorId(), copies);
     }
   }
 
-  /** Stops the thread and deletes all copies. Waits 10 s at most. */
+  /** Stops the threads and deletes all copies. Waits 10 s at most. */
   @Override
   public void close() {
+    moves.shutdownNow();
     thread.shutdownNow();
     Thread end = daemon(this::end, "weft-survive-end");
     end.start();

@@ -4,15 +4,16 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.CopyStore;
 import io.weft.shuffle.store.PrivateFolders;
 import io.weft.spark.config.SurviveSettings;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Paths;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,9 +36,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The folder of an application's copies, {@code <path>/weft-<user>/<application>}, with a file for
- * each map output, {@code <shuffle id>/<map id>}. The driver creates it, renews the mark in it and
- * deletes it. Only its user can read it. A folder {@code weft-<user>} of another user, or one that
- * others may write to, is not used. Thread-safe.
+ * each copy, {@code <shuffle id>/<map id>-<executor id>}. The driver creates it, renews the mark in
+ * it and deletes it. Only its user can read it. A folder {@code weft-<user>} of another user, or
+ * one that others may write to, is not used. Thread-safe.
  */
 public final class CopyFolder implements CopyStore {
   private static final Logger LOG = LoggerFactory.getLogger(CopyFolder.class);
@@ -49,14 +50,19 @@ public final class CopyFolder implements CopyStore {
 
   private final FileSystem files;
   private final Path folder;
+
+  /** The end of the names of this executor's files. Empty on the driver, which writes none. */
+  private final String own;
+
   private final byte[] mark;
 
   /** Whether the folder of the user was found safe. No other user can change that. */
   private volatile boolean safe;
 
-  private CopyFolder(FileSystem files, Path folder, Duration sweepAge) {
+  private CopyFolder(FileSystem files, Path folder, String writer, Duration sweepAge) {
     this.files = files;
     this.folder = folder;
+    this.own = writer;
     this.mark = Long.toString(sweepAge.toMillis()).getBytes(StandardCharsets.US_ASCII);
   }
 
@@ -64,14 +70,16 @@ public final class CopyFolder implements CopyStore {
    * Opens the folder of an application, which need not exist.
    *
    * @param application name that is unique among all applications
+   * @param writer id of this executor
    * @throws IOException if its file system cannot be reached
    */
-  public static CopyFolder open(SparkConf conf, String application) throws IOException {
+  public static CopyFolder open(SparkConf conf, String application, String writer)
+      throws IOException {
     Path path = new Path(SurviveSettings.path(conf).orElseThrow());
     Configuration hadoop = SparkHadoopUtil.get().newConfiguration(conf);
     FileSystem files = connect(path, hadoop);
     Path folder = new Path(ofUser(files, path), application);
-    return new CopyFolder(files, folder, SurviveSettings.SWEEP_AGE.get(conf));
+    return new CopyFolder(files, folder, writer, SurviveSettings.SWEEP_AGE.get(conf));
   }
 
   /** Opens a connection of its own, because closing a shared one would close it for others. */
@@ -128,8 +136,10 @@ public final class CopyFolder implements CopyStore {
     return Paths.get(path.toUri().getPath());
   }
 
-  private Path file(BlockKey key) {
-    return new Path(ofShuffle(key.shuffleId()), Long.toString(key.mapId()));
+  /** Ids of executors may have any characters. */
+  private Path file(BlockKey key, String writer) {
+    String name = key.mapId() + "-" + URLEncoder.encode(writer, StandardCharsets.UTF_8);
+    return new Path(ofShuffle(key.shuffleId()), name);
   }
 
   private Path ofShuffle(int shuffle) {
@@ -138,17 +148,13 @@ public final class CopyFolder implements CopyStore {
 
   @Override
   public OutputStream create(BlockKey key) throws IOException {
-    Path file = file(key);
+    Path file = file(key, own);
     if (files instanceof LocalFileSystem) {
       createShuffle(local(file.getParent()));
-      return Files.newOutputStream(local(file), StandardOpenOption.CREATE_NEW);
+      return Files.newOutputStream(local(file));
     }
     requireExisting();
-    try {
-      return files.create(file, false);
-    } catch (org.apache.hadoop.fs.FileAlreadyExistsException e) {
-      throw (IOException) new FileAlreadyExistsException(file.toString()).initCause(e);
-    }
+    return files.create(file, true);
   }
 
   /** Hadoop starts a process for each local file, to set its permissions. */
@@ -172,13 +178,22 @@ public final class CopyFolder implements CopyStore {
   }
 
   @Override
-  public CopyInput open(BlockKey key) throws IOException {
+  public CopyInput open(BlockKey key, String writer) throws IOException {
     requireSafe();
-    FSDataInputStream input = files.open(file(key));
+    FSDataInputStream input = files.open(file(key, writer));
     return new CopyInput() {
       @Override
-      public void readFully(long position, byte[] into, int offset, int length) throws IOException {
-        input.readFully(position, into, offset, length);
+      public int read(long position, byte[] into, int offset, int least, int most)
+          throws IOException {
+        int done = 0;
+        while (done < least) {
+          int count = input.read(position + done, into, offset + done, most - done);
+          if (count < 0) {
+            throw new EOFException("the copy ends after " + (position + done) + " bytes");
+          }
+          done += count;
+        }
+        return done;
       }
 
       @Override
@@ -190,7 +205,7 @@ public final class CopyFolder implements CopyStore {
 
   @Override
   public void delete(BlockKey key) throws IOException {
-    files.delete(file(key), false);
+    files.delete(file(key, own), false);
   }
 
   /** Creates the folder and its mark. */

@@ -2,6 +2,7 @@ package io.weft.spark.runtime;
 
 import io.weft.shuffle.ExchangeOptions;
 import io.weft.shuffle.ExchangeOptions.AdoptionOptions;
+import io.weft.shuffle.ExchangeOptions.CopyListener;
 import io.weft.shuffle.ExchangeOptions.CopyOptions;
 import io.weft.shuffle.ExchangeOptions.DiskEncryption;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
@@ -17,7 +18,9 @@ import io.weft.spark.config.SpillMemory;
 import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.runtime.Messages.AskCopied;
 import io.weft.spark.runtime.Messages.Copied;
+import io.weft.spark.runtime.Messages.CopyKnown;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -89,24 +92,42 @@ final class ExecutorOptions {
     try {
       return Optional.of(
           new CopyOptions(
-              CopyFolder.open(conf, application),
-              SurviveSettings.place().executorId(),
+              CopyFolder.open(conf, application, executorId),
+              SurviveSettings.placeId(),
               SurviveSettings.MAX_BYTES_IN_FLIGHT.get(conf),
               SurviveSettings.MAX_AGE.get(conf),
-              this::report));
+              new DriversCopies()));
     } catch (IOException | RuntimeException e) {
       LOG.warn("Map outputs are not copied, because {} cannot be reached", SurviveSettings.PATH, e);
       return Optional.empty();
     }
   }
 
-  /** A lost report costs what the copy could have saved. */
-  private void report(BlockKey key, boolean leaving) {
-    try {
-      context.send(
-          MessageCodec.encode(new Copied(executorId, key.shuffleId(), key.mapId(), leaving)));
-    } catch (IOException | RuntimeException e) {
-      LOG.warn("The driver does not know that {} was copied", key, e);
+  /** What the driver knows of copies. A lost message costs a copy, or what it could have saved. */
+  private final class DriversCopies implements CopyListener {
+    @Override
+    public boolean isCopied(BlockKey key) {
+      try {
+        AskCopied question = new AskCopied(key.shuffleId(), key.mapId());
+        return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(question))))
+            .known();
+      } catch (Exception e) {
+        LOG.debug("The driver did not say whether {} was copied before", key, e);
+        if (e instanceof InterruptedException) {
+          Thread.currentThread().interrupt();
+        }
+        return false;
+      }
+    }
+
+    @Override
+    public void copied(BlockKey key, boolean leaving) {
+      try {
+        context.send(
+            MessageCodec.encode(new Copied(executorId, key.shuffleId(), key.mapId(), leaving)));
+      } catch (IOException | RuntimeException e) {
+        LOG.warn("The driver does not know that {} was copied", key, e);
+      }
     }
   }
 

@@ -39,6 +39,7 @@ public final class Messages {
           Adopt,
           AskAdoption,
           Copied,
+          AskCopied,
           FeedRankReport {}
 
   /**
@@ -152,6 +153,15 @@ public final class Messages {
    */
   public record Copied(String executorId, int shuffleId, long mapId, boolean leaving)
       implements ToDriver {}
+
+  /**
+   * Asks whether a copy of a map output is known, which another executor may have made. Answered by
+   * a {@link CopyKnown}.
+   */
+  public record AskCopied(int shuffleId, long mapId) implements ToDriver {}
+
+  /** The answer to {@link AskCopied}. */
+  public record CopyKnown(boolean known) implements Serializable {}
 
   /**
    * Sent by a rank of a feed when it starts and when it fails. Answered by a {@link Verdict}, which

@@ -2,6 +2,7 @@ package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.fetch.BlockFetchException;
+import io.weft.shuffle.fetch.BlockReaders.Copies;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.FetchListener;
 import io.weft.shuffle.peer.LateLookupException;
@@ -63,10 +64,27 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
     List<BlockRequest> requests = new ArrayList<>();
     Map<String, BlockManagerId> locations = new HashMap<>();
     for (var executor : executors) {
-      locations.put(executor._1().executorId(), executor._1());
-      collect(executor._1().executorId(), executor._2(), range, requests);
+      String source = source(executor._1());
+      locations.put(source, executor._1());
+      collect(source, executor._2(), range, requests);
     }
     return new ShuffleBlocks(requests, locations);
+  }
+
+  /** The executor's id, or the name of its copies. */
+  private static String source(BlockManagerId place) {
+    return isCopy(place)
+        ? Copies.source(place.executorId(), place.topologyInfo().getOrElse(() -> ""))
+        : place.executorId();
+  }
+
+  private static boolean isCopy(BlockManagerId place) {
+    return place.executorId().equals(SurviveSettings.placeId());
+  }
+
+  /** Whether a request is for blocks in a copy, which has no executor. */
+  public boolean isCopied(BlockRequest request) {
+    return isCopy(locations.get(request.executorId()));
   }
 
   /** Adds one request for each map output of an executor. */
@@ -111,7 +129,7 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
     ExecutorExchange exchange = WeftExecutor.exchange();
     Set<String> others = new HashSet<>(locations.keySet());
     others.remove(exchange.address().executorId());
-    others.remove(SurviveSettings.place().executorId());
+    others.removeIf(source -> isCopy(locations.get(source)));
     try {
       exchange.calls().prepare(others);
     } catch (IOException e) {

@@ -109,13 +109,8 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
     if (isSorted || (folders.isEmpty() && !copies)) {
       return Optional.empty();
     }
-    if (folders.isEmpty()) {
-      // Spark resolves blocks in its fallback storage here.
-      String place = SurviveSettings.place().executorId();
-      return Optional.of(
-          new BlockRequest(place, key, 0, range.startPartition(), range.endPartition(), 0));
-    }
-    // The folders do not name their executor, but the driver knows who has the map output.
+    // The folders do not name their executor, and without folders Spark resolves blocks in its
+    // fallback storage. The driver knows who has the map output, or who has written its copy.
     return ShuffleBlocks.of(range).requests().stream()
         .filter(request -> request.key().equals(key))
         .findFirst();

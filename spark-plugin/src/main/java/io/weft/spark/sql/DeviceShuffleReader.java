@@ -6,7 +6,6 @@ import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.store.BlockKey;
-import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.RemoteDeviceOutputs;
 import io.weft.spark.shuffle.ShuffleBlocks;
@@ -147,10 +146,9 @@ final class DeviceShuffleReader<K, C> implements ShuffleReader<K, C> {
         Predicate<BlockKey> held,
         RemoteDeviceOutputs others,
         Runnable killCheck) {
-      String copies = SurviveSettings.place().executorId();
       Map<String, List<BlockKey>> asked = new LinkedHashMap<>();
       for (BlockRequest request : blocks.requests()) {
-        if (!request.executorId().equals(own) && !request.executorId().equals(copies)) {
+        if (!request.executorId().equals(own) && !blocks.isCopied(request)) {
           asked.computeIfAbsent(request.executorId(), id -> new ArrayList<>()).add(request.key());
         }
       }

@@ -8,6 +8,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.peer.TrafficReport;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.driver.DriverAnswers.KnownCopies;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.rendezvous.CliquePair;
@@ -20,10 +21,12 @@ import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
 import io.weft.spark.runtime.MessageCodec;
 import io.weft.spark.runtime.Messages.Announce;
+import io.weft.spark.runtime.Messages.AskCopied;
 import io.weft.spark.runtime.Messages.AskEnded;
 import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Copied;
+import io.weft.spark.runtime.Messages.CopyKnown;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Found;
@@ -55,7 +58,18 @@ class DriverAnswersTest {
           new StageRendezvous(),
           new TransferRendezvous(cliques, losses),
           new OutputAdoptions(state, new ShuffleStages(shuffle -> false, shuffle -> false)),
-          copies::add,
+          new KnownCopies() {
+            @Override
+            public void copied(Copied copy) {
+              copies.add(copy);
+            }
+
+            @Override
+            public boolean isCopied(int shuffle, long map) {
+              return copies.stream()
+                  .anyMatch(copy -> copy.shuffleId() == shuffle && copy.mapId() == map);
+            }
+          },
           pressed::add);
 
   @Test
@@ -71,6 +85,10 @@ class DriverAnswersTest {
     Copied copy = new Copied("1", 3, 7, false);
     assertThat(answers.to(copy)).isNull();
     assertThat(copies).containsExactly(copy);
+    assertThat(answers.to(new AskCopied(copy.shuffleId(), copy.mapId())))
+        .isEqualTo(new CopyKnown(true));
+    assertThat(answers.to(new AskCopied(copy.shuffleId(), copy.mapId() + 1)))
+        .isEqualTo(new CopyKnown(false));
   }
 
   @Test

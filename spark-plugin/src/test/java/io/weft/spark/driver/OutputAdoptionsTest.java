@@ -18,14 +18,15 @@ import io.weft.spark.runtime.Messages.AskAdoption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkConf;
@@ -183,13 +184,16 @@ class OutputAdoptionsTest {
     await().untilAsserted(() -> assertThat(places()).containsExactly("fallback", "1", "1", "3"));
     assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
     long epoch = tracker.getEpoch();
-    adoptions.move("3", SurviveSettings.place(), Map.of(SHUFFLE, Set.of(10L)));
+    adoptions.move("3", Map.of(SHUFFLE, Map.of(10L, SurviveSettings.place("1"))));
     assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
     assertThat(tracker.getEpoch()).isEqualTo(epoch);
   }
 
   private void moveToCopies(Long... maps) {
-    adoptions.move("1", SurviveSettings.place(), Map.of(SHUFFLE, Set.of(maps), 99, Set.of(1L)));
+    BlockManagerId place = SurviveSettings.place("1");
+    Map<Long, BlockManagerId> copies =
+        Stream.of(maps).collect(Collectors.toMap(map -> map, map -> place));
+    adoptions.move("1", Map.of(SHUFFLE, copies, 99, Map.of(1L, place)));
   }
 
   /** An adopter that has given up drops the outputs, so a late move must not send readers there. */

@@ -9,19 +9,20 @@ import io.weft.spark.config.Activation;
 import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.runtime.Messages.Copied;
+import io.weft.spark.runtime.StoreFileSystem;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.stream.IntStream;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.apache.spark.FetchFailed;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.storage.BlockManagerId;
@@ -38,6 +39,8 @@ class SurvivingOutputsTest {
   private static final int SHUFFLE = 7;
   private static final int MAPS = 4;
   private static final String EXECUTOR = "1";
+  private static final BlockManagerId PLACE =
+      BlockManagerId.apply(EXECUTOR, "host", 7000, Option.empty());
 
   private static SparkContext spark;
 
@@ -70,10 +73,9 @@ class SurvivingOutputsTest {
     state.announced(new PeerAddress(EXECUTOR, "00000001", "host", 1, "/f", "t", "boot", "1"));
     tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
     tracker.registerShuffle(SHUFFLE, MAPS, 1);
-    BlockManagerId place = BlockManagerId.apply(EXECUTOR, "host", 7000, Option.empty());
     for (int map = 0; map < MAPS; map++) {
       tracker.registerMapOutput(
-          SHUFFLE, map, MapStatuses.create(place, new long[] {1}, 10 + map, 0));
+          SHUFFLE, map, MapStatuses.create(PLACE, new long[] {1}, 10 + map, 0));
     }
   }
 
@@ -86,7 +88,11 @@ class SurvivingOutputsTest {
   }
 
   private SurvivingOutputs start(Path path) {
-    conf.set("spark.weft.survive.path", path.toUri().toString());
+    return start(path.toUri().toString());
+  }
+
+  private SurvivingOutputs start(String path) {
+    conf.set("spark.weft.survive.path", path);
     return new SurvivingOutputs(state, places, conf, "app-1");
   }
 
@@ -114,7 +120,7 @@ class SurvivingOutputsTest {
       }
       copied(outputs, 10, 11, 12);
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
-      places.move(EXECUTOR, SurviveSettings.place(), Map.of(SHUFFLE, Set.of(13L)));
+      places.move(EXECUTOR, Map.of(SHUFFLE, Map.of(13L, SurviveSettings.place(EXECUTOR))));
       await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "1", "fallback"));
     }
   }
@@ -129,6 +135,61 @@ class SurvivingOutputsTest {
       }
       await().untilAsserted(() -> assertThat(at()).containsOnly("fallback"));
       await().untilAsserted(() -> assertThat(tracker.getEpoch()).isEqualTo(epoch + 1));
+    }
+  }
+
+  /** Otherwise Spark computes the outputs again before the slow store has answered. */
+  @Test
+  void aSlowStoreDoesNotDelayReaders() throws Exception {
+    conf.set("spark.weft.adopt.enabled", "true").set("spark.master", "local-cluster[2,1,1024]");
+    conf.set(StoreFileSystem.SETTING, StoreFileSystem.class.getName());
+    CountDownLatch deletions = StoreFileSystem.blockDeletions();
+    try (SurvivingOutputs outputs = start(StoreFileSystem.path(root))) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12);
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, false));
+      StoreFileSystem.awaitBlockedDeletion();
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      await()
+          .untilAsserted(
+              () -> assertThat(at()).containsExactly("fallback", "fallback", "fallback", "1"));
+      deletions.countDown();
+    } finally {
+      deletions.countDown();
+    }
+  }
+
+  /** Spark notices the death of an executor that cannot be reached after minutes. */
+  @Test
+  void outputsAreReadFromCopiesAfterAFetchHasFailed() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12);
+      outputs.onTaskEnd(notRead(PLACE));
+      tracker.unregisterMapOutput(SHUFFLE, 0, PLACE);
+      tracker.removeOutputsOnExecutor(EXECUTOR);
+      await()
+          .untilAsserted(
+              () -> assertThat(at()).containsExactly("fallback", "fallback", "fallback", "none"));
+    }
+  }
+
+  /** Each writer has a file of its own, and readers must open a complete one. */
+  @Test
+  void theFirstWriterToReportIsRead() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      outputs.copied(new Copied("2", SHUFFLE, 10, false));
+      assertThat(outputs.isCopied(SHUFFLE, 10)).isTrue();
+      assertThat(outputs.isCopied(SHUFFLE, 11)).isFalse();
+      assertThat(outputs.isCopied(SHUFFLE + 1, 10)).isFalse();
+      copied(outputs, 10);
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, true));
+      await()
+          .untilAsserted(() -> assertThat(at()).containsExactly("fallback", "fallback", "1", "1"));
+      assertThat(statuses().map(status -> status.location().topologyInfo().getOrElse(() -> "none")))
+          .containsExactly("2", EXECUTOR, "none", "none");
     }
   }
 
@@ -154,7 +215,11 @@ class SurvivingOutputsTest {
   }
 
   private static SparkListenerTaskEnd notRead() {
-    FetchFailed failed = new FetchFailed(SurviveSettings.place(), SHUFFLE, 10, 0, 0, "damaged");
+    return notRead(SurviveSettings.place(EXECUTOR));
+  }
+
+  private static SparkListenerTaskEnd notRead(BlockManagerId place) {
+    FetchFailed failed = new FetchFailed(place, SHUFFLE, 10, 0, 0, "damaged");
     return new SparkListenerTaskEnd(4, 0, "ResultTask", failed, null, null, null);
   }
 
@@ -176,9 +241,12 @@ class SurvivingOutputsTest {
   }
 
   private List<String> at() {
-    return IntStream.range(0, MAPS)
-        .mapToObj(map -> tracker.shuffleStatuses().apply(SHUFFLE).mapStatuses()[map])
-        .map(status -> status.location().executorId())
+    return statuses()
+        .map(status -> status == null ? "none" : status.location().executorId())
         .toList();
+  }
+
+  private Stream<MapStatus> statuses() {
+    return Stream.of(tracker.shuffleStatuses().apply(SHUFFLE).mapStatuses());
   }
 }

@@ -7,48 +7,94 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.CopyStore.CopyInput;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Copies in a file system of Hadoop, here the local one. */
 class CopyFolderTest {
+  private static final String WRITER = "1";
   private static final BlockKey KEY = new BlockKey(3, 7);
 
   @TempDir Path root;
 
   private CopyFolder open(String application) throws IOException {
-    SparkConf conf = new SparkConf(false).set("spark.weft.survive.path", root.toUri().toString());
-    return CopyFolder.open(conf, application);
+    return open(root.toUri().toString(), application, WRITER);
+  }
+
+  private static CopyFolder open(String path, String application, String writer)
+      throws IOException {
+    SparkConf conf =
+        new SparkConf(false)
+            .set("spark.weft.survive.path", path)
+            .set(StoreFileSystem.SETTING, StoreFileSystem.class.getName());
+    return CopyFolder.open(conf, application, writer);
+  }
+
+  private static void write(CopyFolder folder, byte... bytes) throws IOException {
+    try (OutputStream out = folder.create(KEY)) {
+      out.write(bytes);
+    }
+  }
+
+  private static byte[] read(CopyFolder folder, String writer) throws IOException {
+    byte[] read = new byte[10];
+    try (CopyInput input = folder.open(KEY, writer)) {
+      return Arrays.copyOf(read, input.read(0, read, 0, 1, read.length));
+    }
+  }
+
+  /** Also without exclusive creation, no writer changes or deletes the file of the other one. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void twoWritersOfOneOutputHaveTheirOwnFiles(boolean store) throws IOException {
+    String path = store ? StoreFileSystem.path(root) : root.toUri().toString();
+    try (CopyFolder one = open(path, "app-1", "1");
+        CopyFolder other = open(path, "app-1", "a/2")) {
+      one.create();
+      write(one, (byte) 0, (byte) 0, (byte) 0);
+      write(one, (byte) 1, (byte) 2);
+      OutputStream late = other.create(KEY);
+      assertThat(read(other, "1")).as("before the end of a late writer").containsExactly(1, 2);
+      late.write(3);
+      late.close();
+      assertThat(read(one, "a/2")).containsExactly(3);
+      other.delete(KEY);
+      assertThat(read(other, "1")).containsExactly(1, 2);
+      assertThatThrownBy(() -> read(one, "a/2")).isInstanceOf(IOException.class);
+      one.deleteShuffle(KEY.shuffleId());
+      assertThatThrownBy(() -> read(other, "1")).isInstanceOf(IOException.class);
+      one.deleteAll();
+      assertThat(applications()).isEmpty();
+    }
   }
 
   @Test
-  void copiesAreWrittenOnceAndGoWithTheirShuffle() throws IOException {
+  void copiesGoWithTheirShuffle() throws IOException {
     try (CopyFolder folder = open("app-1")) {
       folder.create();
-      try (OutputStream out = folder.create(KEY)) {
-        out.write(new byte[] {1, 2, 3, 4});
-      }
-      assertThatThrownBy(() -> folder.create(KEY)).isInstanceOf(FileAlreadyExistsException.class);
+      write(folder, (byte) 1, (byte) 2, (byte) 3, (byte) 4);
       byte[] read = new byte[2];
-      try (CopyInput input = folder.open(KEY)) {
-        input.readFully(1, read, 0, 2);
+      try (CopyInput input = folder.open(KEY, WRITER)) {
+        assertThat(input.read(1, read, 0, 2, 2)).isEqualTo(2);
         byte[] beyond = new byte[2];
-        assertThatThrownBy(() -> input.readFully(3, beyond, 0, 2)).isInstanceOf(IOException.class);
+        assertThatThrownBy(() -> input.read(3, beyond, 0, 2, 2)).isInstanceOf(IOException.class);
       }
       assertThat(read).containsExactly(2, 3);
       folder.deleteShuffle(3);
-      assertThatThrownBy(() -> folder.open(KEY)).isInstanceOf(IOException.class);
+      assertThatThrownBy(() -> folder.open(KEY, WRITER)).isInstanceOf(IOException.class);
       folder.deleteShuffle(3);
       folder.deleteAll();
       assertThat(applications()).isEmpty();
@@ -99,7 +145,7 @@ class CopyFolderTest {
         new SparkConf(false)
             .set("spark.weft.survive.path", root.toUri().toString())
             .set("spark.weft.survive.sweepAge", "1d");
-    try (CopyFolder folder = CopyFolder.open(conf, "app-1")) {
+    try (CopyFolder folder = CopyFolder.open(conf, "app-1", WRITER)) {
       folder.create();
     }
     Path mark = applications().get(0).resolve("alive");
@@ -142,7 +188,7 @@ class CopyFolderTest {
     try (CopyFolder folder = open("app-1")) {
       assertThatThrownBy(folder::create).isInstanceOf(IOException.class);
       assertThatThrownBy(() -> folder.create(KEY)).isInstanceOf(IOException.class);
-      assertThatThrownBy(() -> folder.open(KEY)).hasMessageContaining("weft-");
+      assertThatThrownBy(() -> folder.open(KEY, WRITER)).hasMessageContaining("weft-");
     }
     assertThatThrownBy(
             () -> CopyFolder.sweep(root.toString(), new Configuration(), Duration.ofHours(1)))

@@ -60,7 +60,7 @@ class DeviceBlocksTest {
   /** No executor answers for the place of copies. */
   @Test
   void copiesAreReadOnHostsWithoutAQuestion() {
-    String place = SurviveSettings.place().executorId();
+    String place = SurviveSettings.placeId() + "/7";
     BlockRequest copy = request(place, 40);
     HostReadClient client =
         new HostReadClient(
@@ -73,7 +73,7 @@ class DeviceBlocksTest {
             "1");
     ShuffleBlocks blocks =
         new ShuffleBlocks(
-            List.of(OTHER, copy), Map.of("3", location("3"), place, SurviveSettings.place()));
+            List.of(OTHER, copy), Map.of("3", location("3"), place, SurviveSettings.place("7")));
     try (RemoteDeviceOutputs others = new RemoteDeviceOutputs(client, TIMEOUT)) {
       DeviceBlocks split = DeviceBlocks.of(blocks, "1", key -> false, others, () -> {});
       assertThat(split.onDevices()).isEqualTo(Map.of("3", List.of(OTHER)));

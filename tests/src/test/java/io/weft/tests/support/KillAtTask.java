@@ -14,6 +14,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   private final int task;
   private final TreeSet<Integer> stages = new TreeSet<>();
   private final CompletableFuture<ExecutorProcess> victim = new CompletableFuture<>();
+  private volatile long nanos;
   private int ended;
 
   private KillAtTask(WeftCluster cluster, int stage, int task) {
@@ -54,6 +55,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   private void kill(String executorId) {
     for (ExecutorProcess executor : cluster.executors()) {
       if (executor.id().equals(executorId)) {
+        nanos = System.nanoTime();
         executor.kill();
         victim.complete(executor);
       }
@@ -63,6 +65,12 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   /** The killed executor. */
   public ExecutorProcess victim() {
     return victim.orTimeout(3, TimeUnit.MINUTES).join();
+  }
+
+  /** When the executor was killed, as of {@code System.nanoTime}. */
+  public long nanos() {
+    victim();
+    return nanos;
   }
 
   @Override

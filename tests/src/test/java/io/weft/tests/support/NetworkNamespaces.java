@@ -108,7 +108,12 @@ public final class NetworkNamespaces implements BeforeAllCallback, AfterAllCallb
     order("cut");
   }
 
-  /** Restores the network between the hosts. */
+  /** Drops all frames from and to a host, 1 or 2, also those of the driver. */
+  public void cutOff(int host) {
+    order("cut-off " + host);
+  }
+
+  /** Restores the network. */
   public void heal() {
     order("heal");
   }

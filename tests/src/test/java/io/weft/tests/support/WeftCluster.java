@@ -180,6 +180,16 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
         .orElseThrow(() -> new AssertionError("no executor " + id + " among " + executors()));
   }
 
+  /** The process of the executor on a host of the network, 1 or 2. */
+  public ExecutorProcess executorOfHost(int host) {
+    return CollectionConverters.asJavaCollection(context().statusStore().executorList(true))
+        .stream()
+        .filter(executor -> executor.hostPort().startsWith(network.address(host) + ":"))
+        .map(executor -> executor(executor.id()))
+        .findFirst()
+        .orElseThrow(() -> new AssertionError("no executor on host " + host));
+  }
+
   /**
    * Waits until the driver knows exactly the running executors, and each core of each executor has
    * run a task: an executor that the driver knows may still be starting. After that, the next job's

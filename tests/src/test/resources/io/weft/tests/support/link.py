@@ -1,9 +1,9 @@
 """A switch between the network namespaces of a test. Orders on standard input delay and drop frames
-between the second and the third port. The arguments are the names of the ports. The switch creates
+between the second and the third port, or cut off one of the two from all others. The arguments are the names of the ports. The switch creates
 them as tap devices of the caller's namespace; the caller then moves them to other namespaces. The
 switch prints "made" when they exist, or "not permitted" and the reason.
 
-Orders: "late MILLISECONDS lose PERCENT", "cut", "heal". The answer to each is "done".
+Orders: "late MILLISECONDS lose PERCENT", "cut", "cut-off PORT" (1 or 2), "heal". The answer to each is "done".
 """
 
 import fcntl
@@ -43,6 +43,7 @@ class Switch:
         self.late = 0.0
         self.lose = 0.0
         self.is_cut = False
+        self.cut_off = None
         self.random = random.Random(1)
 
     def obey(self, line):
@@ -52,6 +53,7 @@ class Switch:
             self.lose = float(words[3]) / 100
         else:
             self.is_cut = words[0] == "cut"
+            self.cut_off = self.ports[int(words[1])] if words[0] == "cut-off" else None
         print("done", flush=True)
 
     def take(self, port):
@@ -67,6 +69,8 @@ class Switch:
                     self.pass_on(port, target, frame)
 
     def pass_on(self, port, target, frame):
+        if self.cut_off in (port, target):
+            return
         if {port, target} != self.slow:
             put(target, frame)
         elif not self.is_cut and self.random.random() >= self.lose:
@@ -76,7 +80,7 @@ class Switch:
     def deliver(self):
         while self.waiting and self.waiting[0][0] <= time.monotonic():
             _, _, target, frame = heapq.heappop(self.waiting)
-            if not self.is_cut:
+            if not self.is_cut and self.cut_off is None:
                 put(target, frame)
 
     def run(self):
