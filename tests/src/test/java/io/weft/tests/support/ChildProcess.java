@@ -143,6 +143,12 @@ public final class ChildProcess implements AutoCloseable {
     }
   }
 
+  /** Asks the process to end (SIGTERM) and waits until it has, so that Spark cleans up. */
+  public void terminate(Duration limit) {
+    process.destroy();
+    awaitExit(limit);
+  }
+
   /** Waits for the end and requires exit status 0. */
   public void awaitSuccess(Duration limit) {
     int status = awaitExit(limit);

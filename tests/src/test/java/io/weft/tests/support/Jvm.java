@@ -16,6 +16,11 @@ final class Jvm {
 
   private Jvm() {}
 
+  /** Options of a JVM that runs for a short time. */
+  static List<String> shortLived() {
+    return SHORT_LIVED;
+  }
+
   /** Options of a JVM that runs a home's Spark for a short time. */
   static List<String> options(SparkHome home) {
     List<String> options = new ArrayList<>(SHORT_LIVED);

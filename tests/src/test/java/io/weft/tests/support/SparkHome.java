@@ -35,7 +35,7 @@ public record SparkHome(Path folder) {
     try (FileChannel file =
             FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         FileLock held = file.lock()) {
-      String wanted = System.getProperty("java.vm.version") + " " + classPath("default");
+      String wanted = System.getProperty("java.vm.version") + " " + jars("default");
       if (Files.exists(complete) && Files.readString(complete).equals(wanted)) {
         return new SparkHome(folder);
       }
@@ -53,7 +53,7 @@ public record SparkHome(Path folder) {
    * Creates a home and replaces an existing one.
    *
    * @param folder the path of the new home
-   * @param distribution which class path: "default", "4.0" or "4.2"
+   * @param distribution which class path: "default", "4.0", "4.2" or "connect"
    * @param moreJars copied beside Spark's own
    */
   public static SparkHome assemble(Path folder, String distribution, List<Path> moreJars) {
@@ -62,7 +62,7 @@ public record SparkHome(Path folder) {
       Path jars = Files.createDirectories(folder.resolve("jars"));
       Files.createDirectories(folder.resolve("conf"));
       Files.writeString(folder.resolve("RELEASE"), "Spark " + distribution + "\n");
-      for (Path jar : classPath(distribution)) {
+      for (Path jar : jars(distribution)) {
         Files.createSymbolicLink(jars.resolve(jar.getFileName()), jar);
       }
       for (Path jar : moreJars) {
@@ -102,7 +102,8 @@ public record SparkHome(Path folder) {
     return folder.resolve("conf") + File.pathSeparator + first + jars + "/*";
   }
 
-  private static List<Path> classPath(String distribution) throws IOException {
+  /** The jars of a module whose name begins with {@code tests/spark-}. */
+  static List<Path> jars(String distribution) throws IOException {
     Path file = BuildTree.root().resolve("tests/spark-" + distribution + "/target/class-path");
     try (Stream<String> entries =
         Stream.of(Files.readString(file).trim().split(File.pathSeparator))) {

@@ -8,13 +8,11 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
-/**
- * An application of the package {@code application}, submitted by spark-submit in a separate JVM.
- */
+/** An application, submitted by spark-submit in a separate JVM. */
 public final class Submission {
   private final Workspace workspace;
   private final SparkHome home;
-  private final Class<?> application;
+  private final String application;
   private final Map<String, String> settings = new LinkedHashMap<>();
   private final Map<String, String> environment = new LinkedHashMap<>();
   private final List<Path> jars = new ArrayList<>();
@@ -23,8 +21,20 @@ public final class Submission {
   private String driverClassPath = "";
   private UnaryOperator<List<String>> wrapper = UnaryOperator.identity();
 
-  /** Creates a submission on a home, with the folders of a workspace, still without Weft. */
+  /**
+   * Creates a submission of a class of the package {@code application} on a home, with the folders
+   * of a workspace, still without Weft.
+   */
   public Submission(Workspace workspace, SparkHome home, Class<?> application) {
+    this(workspace, home, application.getName());
+  }
+
+  /**
+   * As above, of one of Spark's own programs.
+   *
+   * @param application its class
+   */
+  public Submission(Workspace workspace, SparkHome home, String application) {
     this.workspace = workspace;
     this.home = home;
     this.application = application;
@@ -101,7 +111,7 @@ public final class Submission {
 
   /** Starts the application. */
   public ChildProcess start() {
-    String name = application.getSimpleName();
+    String name = application.substring(application.lastIndexOf('.') + 1);
     return ChildProcess.start(name, wrapper.apply(command()), workspace.folder(), environment);
   }
 
@@ -117,7 +127,7 @@ public final class Submission {
     if (!driverClassPath.isEmpty()) {
       command.addAll(List.of("--driver-class-path", driverClassPath));
     }
-    command.addAll(List.of("--class", application.getName(), ApplicationJar.get().toString()));
+    command.addAll(List.of("--class", application, ApplicationJar.get().toString()));
     command.addAll(arguments);
     return command;
   }

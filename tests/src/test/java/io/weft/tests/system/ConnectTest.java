@@ -1,0 +1,66 @@
+package io.weft.tests.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.weft.tests.application.ConnectProgram;
+import io.weft.tests.support.BuildTree;
+import io.weft.tests.support.ChildProcess;
+import io.weft.tests.support.ConnectClient;
+import io.weft.tests.support.SparkHome;
+import io.weft.tests.support.Submission;
+import io.weft.tests.support.Workspace;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** The data source from Spark Connect: a real server with Weft, a client of Spark's without it. */
+class ConnectTest {
+  private static final Duration LIMIT = Duration.ofMinutes(3);
+
+  @RegisterExtension static final Workspace WORKSPACE = new Workspace();
+
+  private static Submission server() {
+    SparkHome home = SparkHome.assemble(WORKSPACE.folder().resolve("home"), "connect", List.of());
+    return new Submission(
+            WORKSPACE, home, "org.apache.spark.sql.connect.service.SparkConnectServer")
+        .master("local[2]")
+        .plugin()
+        .set("spark.connect.grpc.binding.address", "127.0.0.1")
+        .set("spark.connect.grpc.binding.port", "0")
+        .jar(BuildTree.weftJar());
+  }
+
+  @Test
+  void aClientSavesAndListsFeeds() {
+    Path folder = WORKSPACE.folder().resolve("features");
+    try (ChildProcess server = server().start()) {
+      String port = server.awaitLine("Connect server started at: .*:(\\d+)", LIMIT).group(1);
+      try (ChildProcess client =
+          ConnectClient.start(ConnectProgram.class, "sc://127.0.0.1:" + port, folder)) {
+        client.awaitStage("saved", LIMIT);
+        assertThat(client.said("session"))
+            .containsExactly("org.apache.spark.sql.connect.SparkSession");
+        check(client);
+        client.send("end");
+        client.awaitSuccess(LIMIT);
+      }
+      // The feed belongs to the server's application, not to the client's session.
+      assertThat(WORKSPACE.files())
+          .extracting(file -> file.getFileName().toString())
+          .contains("rank-0.arrow", "rank-1.arrow");
+      server.terminate(LIMIT);
+    }
+  }
+
+  private static void check(ChildProcess client) {
+    assertThat(client.said("shard")).hasSize(2).allMatch(shard -> shard.startsWith("500 "));
+    assertThat(client.said("table")).containsExactly("1000");
+    assertThat(client.said("error"))
+        .satisfiesExactly(
+            exists -> assertThat(exists).startsWith("exists ").contains("PATH_ALREADY_EXISTS"),
+            ranks -> assertThat(ranks).startsWith("ranks ").contains("ranks").contains("0"),
+            nothing -> assertThat(nothing).startsWith("nothing ").contains("features-none"));
+  }
+}
