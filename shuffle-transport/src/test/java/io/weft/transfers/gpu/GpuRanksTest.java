@@ -123,8 +123,6 @@ class GpuRanksTest {
     GpuRanks first = executors.get(0);
     assertThat(first.statistics().freshBytes()).isEqualTo(2 << 20);
     assertThat(first.statistics().reusedBytes()).isEqualTo(2 << 20);
-    first.freeIdle(Duration.ofHours(1));
-    first.freeIdle(Duration.ZERO);
     await()
         .untilAsserted(
             () -> {
