@@ -67,7 +67,8 @@ public final class DeviceArena implements AutoCloseable {
    * @param windows registered by communicators so far, one for each segment that they used
    * @param freshBytes bytes that were allocated so far
    * @param reusedBytes bytes that communicators got from earlier ones so far
-   * @param usedBytes bytes that communicators use now
+   * @param usedBytes bytes in segments of communicators, also of closed buffers, or kept for good
+   *     after a failure
    * @param idleBytes bytes that are kept for later communicators
    */
   public record Counters(
@@ -144,7 +145,7 @@ public final class DeviceArena implements AutoCloseable {
     }
     if (bytes > budgetBytes - usedBytes) {
       throw CollectiveException.invalid(
-          "%s more on %s exceed %s of %s, of which %s are in use"
+          "%s more on %s exceed %s of %s, of which %s are in segments of communicators, or kept after a failure"
               .formatted(
                   Bytes.text(bytes),
                   device,

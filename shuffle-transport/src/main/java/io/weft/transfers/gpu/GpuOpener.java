@@ -48,11 +48,11 @@ final class GpuOpener<T> implements AutoCloseable {
    * @throws UnavailableLibraryException if the driver does not answer in time
    */
   T get() {
-    return get(Deadline.after(timeout));
+    return get(timeout);
   }
 
-  /** As {@link #get()}, but waits at most until the deadline. */
-  T get(Deadline deadline) {
+  /** As {@link #get()}, but waits no longer than this limit. */
+  T get(Duration limit) {
     CompletableFuture<T> mine = null;
     CompletableFuture<T> shared;
     synchronized (this) {
@@ -68,7 +68,7 @@ final class GpuOpener<T> implements AutoCloseable {
     if (mine != null) {
       start(mine);
     }
-    return await(shared, Math.min(timeout.toNanos(), deadline.remainingNanos()));
+    return await(shared, Math.min(timeout.toNanos(), limit.toNanos()));
   }
 
   private void start(CompletableFuture<T> mine) {

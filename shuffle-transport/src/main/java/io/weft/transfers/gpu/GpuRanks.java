@@ -105,7 +105,7 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
     requireGpus(ends);
     requirePaths(ends);
     rounds.barrier("gpuopened", () -> requireOpen(bootstrap.rank(), deadline));
-    OpenGpu gpu = opening.get(deadline);
+    OpenGpu gpu = opening.get(Duration.ofNanos(deadline.remainingNanos()));
     NcclOptions nccl = NcclOptions.on(gpu.device()).withArena(gpu.arena());
     return new NcclCommunicators(options.libraries(), nccl, options.besideNccl())
         .create(bootstrap, common);
@@ -149,7 +149,7 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
 
   private void requireOpen(int rank, Deadline deadline) {
     try {
-      OpenGpu unused = opening.get(deadline);
+      OpenGpu unused = opening.get(Duration.ofNanos(deadline.remainingNanos()));
     } catch (UnavailableLibraryException
         | CudaException
         | IllegalStateException
