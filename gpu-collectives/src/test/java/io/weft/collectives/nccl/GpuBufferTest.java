@@ -215,8 +215,7 @@ class GpuBufferTest {
   }
 
   private static long exchangedBytes(RaggedExchange exchange, long bytes) {
-    TypedBuffer send =
-        TypedBuffer.wrap(ByteBuffer.allocateDirect((int) bytes), DataType.INT64);
+    TypedBuffer send = TypedBuffer.wrap(ByteBuffer.allocateDirect((int) bytes), DataType.INT64);
     return exchange.exchange(send, bytes / 8).bytes();
   }
 

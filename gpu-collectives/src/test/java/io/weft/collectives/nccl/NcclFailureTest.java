@@ -232,7 +232,11 @@ class NcclFailureTest {
             CollectiveException.class, e -> assertThat(e.kind()).isEqualTo(Kind.INVALID));
     RankIdentity forced =
         RankIdentity.of(
-            23007, gpu, false, false, Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1", "NCCL_NVLS_ENABLE", "1"));
+            23007,
+            gpu,
+            false,
+            false,
+            Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1", "NCCL_NVLS_ENABLE", "1"));
     assertThatThrownBy(
             () -> RankIdentity.check(List.of(shares, RankIdentity.decode(forced.encode()))))
         .hasMessageContaining("does not take with NCCL_NVLS_ENABLE=1")

@@ -98,8 +98,7 @@ final class GpuOpener<T> implements AutoCloseable {
       throw new IllegalStateException(what + " cannot be opened: " + e.getCause(), e.getCause());
     } catch (TimeoutException e) {
       throw new UnavailableLibraryException(
-          "the NVIDIA driver did not open %s within %s"
-              .formatted(what, Deadline.describe(nanos)));
+          "the NVIDIA driver did not open %s within %s".formatted(what, Deadline.describe(nanos)));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while " + what + " was being opened", e);
