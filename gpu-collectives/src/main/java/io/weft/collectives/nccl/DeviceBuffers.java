@@ -118,7 +118,7 @@ final class DeviceBuffers {
   /** Others than the communicator may hold a buffer, for example a copy on another stream. */
   private static void whenUnused(Windowed segment, List<AllocatedBuffer> buffers, Runnable action) {
     List<AllocatedBuffer> inside =
-        buffers.stream().filter(each -> each.segment() == segment).toList();
+        buffers.stream().filter(each -> each.segment().equals(segment)).toList();
     AtomicInteger left = new AtomicInteger(inside.size() + 1);
     Runnable countdown =
         () -> {

@@ -236,9 +236,12 @@ final class NcclEngine {
 
   /** Until here the buffers keep memory reachable that has no other owner. */
   private static void release(HostEvent use, TypedBuffer to, TypedBuffer from) {
-    use.complete();
-    Reference.reachabilityFence(to);
-    Reference.reachabilityFence(from);
+    try {
+      use.complete();
+    } finally {
+      Reference.reachabilityFence(to);
+      Reference.reachabilityFence(from);
+    }
   }
 
   private void copy(long to, long from, long bytes, BounceBuffers.Wait wait) {
