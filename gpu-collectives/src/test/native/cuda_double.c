@@ -1168,6 +1168,7 @@ CUresult cuMemAddressFree(void *start, size_t bytes) {
 CUresult cuMemCreate(struct physical **out, size_t bytes, const struct properties *properties,
                      unsigned long long flags) {
   pthread_mutex_lock(&lock);
+  stall_if_told_locked();
   CUresult result = check_properties(properties, "cuMemCreate");
   if (result == SUCCESS && (flags != 0 || check_size(bytes, "cuMemCreate") != SUCCESS)) {
     result = INVALID_VALUE;

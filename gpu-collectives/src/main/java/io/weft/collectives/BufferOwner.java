@@ -18,6 +18,11 @@ public interface BufferOwner {
   /** The number of bytes from {@link #address()} on. */
   long bytes();
 
+  /** Whether the host can access the memory; false for memory of a GPU. */
+  default boolean isOnHost() {
+    return true;
+  }
+
   /**
    * Keeps the memory until an event has ended. An owner has nothing to do here when its memory
    * cannot be freed while a buffer is reachable.

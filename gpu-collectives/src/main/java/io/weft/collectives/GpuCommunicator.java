@@ -10,6 +10,12 @@ package io.weft.collectives;
  */
 public interface GpuCommunicator extends Communicator {
   /**
+   * Whether it was created with memory for buffers, the same on all ranks; else {@link #onDevice}
+   * refuses.
+   */
+  boolean hasBuffers();
+
+  /**
    * Allocates zeros of the same type and number in the memory of every rank's GPU. Collective: all
    * ranks ask for the same buffers in the same order. The memory is a window of NCCL where NCCL has
    * windows, so operations in it bypass NCCL's own buffers.

@@ -41,6 +41,20 @@ public sealed interface Operation
   void check(int rank, int nranks);
 
   /**
+   * Checks that the host can access the buffers, as far as their owners tell.
+   *
+   * @throws CollectiveException of kind INVALID
+   */
+  default void requireOnHost() {
+    for (TypedBuffer buffer : buffers()) {
+      if (!buffer.owner().isOnHost()) {
+        throw CollectiveException.invalid(
+            signature() + ": " + buffer + " is memory of a GPU, so use a communicator of GPUs");
+      }
+    }
+  }
+
+  /**
    * The arguments of one operation on which all ranks must agree, small enough to send with every
    * message.
    *

@@ -51,11 +51,14 @@ public abstract class OrderedCommunicator implements Communicator {
   protected abstract Algorithm executeGroup(List<Operation> operations, Deadline deadline);
 
   /**
-   * Rejects operations that this communicator does not offer.
+   * Rejects operations that this communicator does not offer. Here: on memory that the host cannot
+   * access.
    *
    * @throws CollectiveException of kind INVALID
    */
-  protected void checkOffered(Operation operation) {}
+  protected void checkOffered(Operation operation) {
+    operation.requireOnHost();
+  }
 
   /** Nanoseconds that the last execution spent waiting for other ranks. */
   protected abstract long lastWaitNanos();

@@ -8,8 +8,9 @@ import java.util.List;
 /**
  * Exchanges rows whose numbers only the senders know. The ranks first exchange the numbers; then
  * each computes the offsets of all blocks from them, and one {@link RaggedAllToAll} moves the rows
- * into scratch memory. The scratch is a symmetric buffer, of a {@link GpuCommunicator} in GPU
- * memory. It is reused, and grows to the largest exchange, at least by half each time up to 1 GiB.
+ * into scratch memory. The scratch is a symmetric buffer, or a {@link GpuBuffer} if the
+ * communicator has them. It is reused, and grows to the largest exchange, by half each time up to 1
+ * GiB if there is room.
  *
  * <p>For one thread at a time. {@link #exchange} is collective. The communicator stays the
  * caller's.
@@ -18,11 +19,13 @@ public final class RaggedExchange implements AutoCloseable {
   /** A larger scratch has exactly the size of its exchange. */
   private static final long MOST_SPARE_BYTES = 1L << 30;
 
+  private static final Scratch NO_SCRATCH = new Scratch(null, () -> {});
+
   private final Communicator communicator;
   private final DataType type;
   private final long rowElements;
   private final SymmetricBuffer sizes;
-  private Scratch scratch = new Scratch(null, () -> {});
+  private Scratch scratch = NO_SCRATCH;
   private final long[] received;
 
   /** Memory for rows; no elements before the first exchange. */
@@ -143,20 +146,32 @@ public final class RaggedExchange implements AutoCloseable {
     return table;
   }
 
-  /** All ranks know the largest total, so all grow together. */
+  /** All ranks know the largest total, so all grow together, and retry together if refused. */
   private void reserve(long elements) {
-    if (scratch.elements == null || scratch.elements.count() < elements) {
-      long grown = 0;
-      if (scratch.elements != null) {
-        grown = Math.min(scratch.elements.count() / 2 * 3, MOST_SPARE_BYTES / type.bytes());
-        scratch.close.run();
+    if (scratch.elements != null && scratch.elements.count() >= elements) {
+      return;
+    }
+    long grown = Math.max(elements, grown());
+    scratch.close.run();
+    scratch = NO_SCRATCH;
+    try {
+      scratch = scratch(grown);
+    } catch (CollectiveException e) {
+      if (e.kind() != CollectiveException.Kind.INVALID || grown == elements) {
+        throw e;
       }
-      scratch = scratch(Math.max(elements, grown));
+      scratch = scratch(elements);
     }
   }
 
+  private long grown() {
+    return scratch.elements == null
+        ? 0
+        : Math.min(scratch.elements.count() / 2 * 3, MOST_SPARE_BYTES / type.bytes());
+  }
+
   private Scratch scratch(long elements) {
-    if (communicator instanceof GpuCommunicator gpus) {
+    if (communicator instanceof GpuCommunicator gpus && gpus.hasBuffers()) {
       GpuBuffer buffer = gpus.onDevice(type, elements);
       return new Scratch(buffer.elements(), buffer::close);
     }

@@ -12,6 +12,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,10 +31,14 @@ import org.slf4j.LoggerFactory;
 public final class DeviceArena implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceArena.class);
 
+  /** How long the close waits for the driver. */
+  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
+
   private final CudaDevice device;
   private final CudaMemorySource source;
   private final long budgetBytes;
   private final SettingNames names;
+  private final ThreadPoolExecutor freeing = freeingThread();
   private final List<Idle> idle = new ArrayList<>();
   private long usedBytes;
   private long freshBytes;
@@ -58,7 +67,8 @@ public final class DeviceArena implements AutoCloseable {
    * @param windows registered by communicators so far, one for each segment that they used
    * @param freshBytes bytes that were allocated so far
    * @param reusedBytes bytes that communicators got from earlier ones so far
-   * @param usedBytes bytes that communicators use now
+   * @param usedBytes bytes in segments of communicators, also of closed buffers, or kept for good
+   *     after a failure
    * @param idleBytes bytes that are kept for later communicators
    */
   public record Counters(
@@ -135,7 +145,7 @@ public final class DeviceArena implements AutoCloseable {
     }
     if (bytes > budgetBytes - usedBytes) {
       throw CollectiveException.invalid(
-          "%s more on %s exceed %s of %s, of which %s are in use"
+          "%s more on %s exceed %s of %s, of which %s are in segments of communicators, or kept after a failure"
               .formatted(
                   Bytes.text(bytes),
                   device,
@@ -176,21 +186,27 @@ public final class DeviceArena implements AutoCloseable {
   /** Keeps a segment for the next communicator. Nothing uses it any more. */
   void giveBack(Segment segment) {
     synchronized (this) {
-      usedBytes -= segment.bytes();
       if (!closed) {
+        usedBytes -= segment.bytes();
         idle.add(new Idle(segment, System.nanoTime()));
         return;
       }
     }
-    segment.free();
+    drop(segment);
   }
 
-  /** Frees a segment that other ranks may still have mapped. */
+  /**
+   * Starts to free a segment that other ranks may still have mapped, on a daemon thread
+   * "weft-gpu-free", because the driver may wait for running work.
+   */
   void drop(Segment segment) {
-    synchronized (this) {
-      usedBytes -= segment.bytes();
-    }
-    segment.free();
+    freeing.execute(
+        () -> {
+          segment.free();
+          synchronized (this) {
+            usedBytes -= segment.bytes();
+          }
+        });
   }
 
   /** Counts a window. */
@@ -220,12 +236,38 @@ public final class DeviceArena implements AutoCloseable {
     return new Counters(windows, freshBytes, reusedBytes, usedBytes, idleBytes());
   }
 
-  /** Frees what is idle, and later what is returned. */
+  /** Frees what is idle, and later what is returned. Waits a little for the driver. */
   @Override
   public void close() {
     synchronized (this) {
       closed = true;
     }
     freeIdle(Duration.ZERO);
+    try {
+      Object unused = freeing.submit(() -> {}).get(CLOSE_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      LOG.warn("{}: the driver does not free memory for collectives", device);
+    } catch (ExecutionException e) {
+      throw new IllegalStateException(e.getCause());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static ThreadPoolExecutor freeingThread() {
+    ThreadPoolExecutor one =
+        new ThreadPoolExecutor(
+            1,
+            1,
+            1,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            work -> {
+              Thread thread = new Thread(work, "weft-gpu-free");
+              thread.setDaemon(true);
+              return thread;
+            });
+    one.allowCoreThreadTimeOut(true);
+    return one;
   }
 }

@@ -1,31 +1,29 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.BufferOwner;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.DataType;
 import io.weft.collectives.GpuBuffer;
-import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.nccl.DeviceArena.Segment;
 import io.weft.collectives.nccl.MemorySharing.Registration;
 import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
 import io.weft.device.Deadline;
-import io.weft.device.Event;
 import io.weft.memory.Bytes;
 import io.weft.memory.OffsetLedger;
-import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,7 +48,7 @@ final class DeviceBuffers {
   private final List<Windowed> segments = new ArrayList<>();
 
   /** The buffers whose runs are not free, by number. */
-  private final TreeMap<Integer, Allocated> allocated = new TreeMap<>();
+  private final TreeMap<Integer, AllocatedBuffer> allocated = new TreeMap<>();
 
   private int next;
   private boolean closed;
@@ -86,26 +84,57 @@ final class DeviceBuffers {
    * @param idle whether the GPU is idle; else the memory is kept for good
    */
   void close(boolean reusable, boolean idle) {
+    List<AllocatedBuffer> buffers;
     List<Windowed> ended;
     synchronized (this) {
       closed = true;
-      allocated.values().forEach(Allocated::close);
+      buffers = List.copyOf(allocated.values());
       allocated.clear();
       ended = List.copyOf(segments);
       segments.clear();
     }
+    buffers.forEach(AllocatedBuffer::close);
     for (Windowed each : ended) {
       each.window.ifPresent(DeviceWindow::close);
-      if (reusable && idle) {
-        arena.giveBack(each.segment);
-      } else if (idle) {
-        arena.drop(each.segment);
+      if (idle) {
+        whenUnused(each, buffers, () -> end(each.segment, reusable));
       } else {
         LOG.warn(
             "{} of GPU memory of {} are kept until the process ends, because the GPU still works",
             Bytes.text(each.segment.bytes()),
             communicator);
       }
+    }
+  }
+
+  private void end(Segment segment, boolean reusable) {
+    if (reusable) {
+      arena.giveBack(segment);
+    } else {
+      arena.drop(segment);
+    }
+  }
+
+  /** Others than the communicator may hold a buffer, for example a copy on another stream. */
+  private static void whenUnused(Windowed segment, List<AllocatedBuffer> buffers, Runnable action) {
+    List<AllocatedBuffer> inside =
+        buffers.stream().filter(each -> each.segment().equals(segment)).toList();
+    AtomicInteger left = new AtomicInteger(inside.size() + 1);
+    Runnable countdown =
+        () -> {
+          if (left.decrementAndGet() == 0) {
+            action.run();
+          }
+        };
+    inside.forEach(each -> each.whenReleased(countdown));
+    countdown.run();
+  }
+
+  /** The communicator may be closed while a turn goes on. The caller holds the monitor. */
+  private void requireOpen() {
+    if (closed) {
+      throw new CollectiveException(
+          Kind.CLOSED, List.of(communicator.rank()), communicator + " was closed");
     }
   }
 
@@ -128,7 +157,7 @@ final class DeviceBuffers {
    * @param window empty if NCCL has no windows
    * @param whyNoWindow why NCCL does not use the segment as a window; empty if it does
    */
-  private record Windowed(
+  record Windowed(
       Segment segment,
       OffsetLedger runs,
       Optional<DeviceWindow> window,
@@ -145,6 +174,19 @@ final class DeviceBuffers {
       out.putInt(type).putLong(count).putInt(released.size());
       released.forEach(out::putInt);
       return out.array();
+    }
+
+    boolean isLike(Request other) {
+      return type == other.type && count == other.count;
+    }
+
+    @Override
+    public String toString() {
+      return Arrays.stream(DataType.values())
+          .filter(each -> each.code() == type)
+          .map(each -> count + " " + each)
+          .findFirst()
+          .orElse(count + " elements of type " + type);
     }
 
     static Request decode(byte[] message) {
@@ -164,28 +206,59 @@ final class DeviceBuffers {
     private final Deadline deadline;
     private final BootstrapRounds rounds;
     private final int rank = communicator.rank();
+    private final MemorySharing sharing = new MemorySharing(communicator);
 
     Turn(Deadline deadline) {
       this.deadline = deadline;
       this.rounds = new BootstrapRounds(new CommunicatorBootstrap(communicator.host()), deadline);
     }
 
-    Allocated allocate(DataType type, long count) {
+    AllocatedBuffer allocate(DataType type, long count) {
       List<Request> requests =
           agreed("gpubuffer", () -> request(type, count).encode()).stream()
               .map(Request::decode)
               .toList();
-      requireSame(requests, type, count);
+      requireSame(requests);
       free(requests);
       long bytes = Math.max(ALIGNMENT, (count * type.bytes() + ALIGNMENT - 1) & -ALIGNMENT);
-      for (Windowed each : segments) {
+      for (Windowed each : present()) {
         long offset = each.runs.take(bytes);
         if (offset != OffsetLedger.NONE) {
           return allocated(each, offset, bytes, type, count);
         }
       }
+      giveBackFree();
       Windowed fresh = open(arena.rounded(bytes));
       return allocated(fresh, fresh.runs.take(bytes), bytes, type, count);
+    }
+
+    private List<Windowed> present() {
+      synchronized (DeviceBuffers.this) {
+        requireOpen();
+        return List.copyOf(segments);
+      }
+    }
+
+    /**
+     * Returns the segments without buffers to the arena, so that their bytes count for the new
+     * segment. The runs are equal on all ranks, so all return the same ones.
+     */
+    private void giveBackFree() {
+      for (Windowed each : present()) {
+        if (each.runs.freeBytes() == each.segment.bytes()) {
+          each.window.ifPresent(sharing::endInTurn);
+          if (remove(each)) {
+            arena.giveBack(each.segment);
+          }
+        }
+      }
+    }
+
+    /** Returns false if the communicator was closed meanwhile, which ends the segment. */
+    private boolean remove(Windowed segment) {
+      synchronized (DeviceBuffers.this) {
+        return segments.remove(segment);
+      }
     }
 
     private List<byte[]> agreed(String round, BootstrapRounds.Contribution part) {
@@ -209,29 +282,27 @@ final class DeviceBuffers {
             type.code(),
             count,
             allocated.values().stream()
-                .filter(Allocated::isReleased)
-                .map(each -> each.number)
+                .filter(AllocatedBuffer::isReleased)
+                .map(AllocatedBuffer::number)
                 .toList());
       }
     }
 
-    private void requireSame(List<Request> requests, DataType type, long count) {
-      List<Integer> others = new ArrayList<>();
+    private void requireSame(List<Request> requests) {
       Request first = requests.get(0);
-      for (int each = 1; each < requests.size(); each++) {
-        Request other = requests.get(each);
-        if (other.type != first.type || other.count != first.count) {
-          others.add(each);
-        }
-      }
+      List<Integer> others =
+          IntStream.range(1, requests.size())
+              .filter(each -> !requests.get(each).isLike(first))
+              .boxed()
+              .toList();
       if (!others.isEmpty()) {
         throw new Refusal(
             new CollectiveException(
                 Kind.MISMATCH,
                 others,
-                "rank %d asks for %d %s on its GPU, but %s for another buffer than rank 0; all"
-                        .formatted(rank, count, type, CollectiveException.name(others))
-                    + " ranks must ask for the same buffers in the same order"));
+                "rank 0 asks for %s on its GPU, but rank %d for %s; all ranks must ask for the same"
+                        .formatted(first, others.get(0), requests.get(others.get(0)))
+                    + " buffers in the same order"));
       }
     }
 
@@ -240,41 +311,30 @@ final class DeviceBuffers {
       Set<Integer> unused = new HashSet<>(requests.get(0).released);
       requests.forEach(each -> unused.retainAll(each.released));
       synchronized (DeviceBuffers.this) {
-        unused.stream().sorted().map(allocated::remove).forEach(Allocated::freeRun);
+        requireOpen();
+        unused.stream().sorted().map(allocated::remove).forEach(AllocatedBuffer::freeRun);
       }
     }
 
     /** Takes a segment on all ranks, or on none, and registers it. */
     private Windowed open(long bytes) {
-      AtomicReference<Segment> taken = new AtomicReference<>();
+      Taking taking = new Taking(bytes);
       try {
-        List<byte[]> unused =
-            agreed(
-                "gpusegment",
-                () -> {
-                  taken.set(take(bytes));
-                  return new byte[0];
-                });
-        Registration registered =
-            new MemorySharing(communicator).registerInTurn(taken.get().memory(), deadline);
-        Windowed fresh = windowed(taken.get(), registered);
+        List<byte[]> unused = agreed("gpusegment", taking::make);
+        Segment taken = taking.segment();
+        Windowed fresh = windowed(taken, sharing.registerInTurn(taken.memory(), deadline));
         keep(fresh);
         return fresh;
       } catch (Refusal e) {
-        if (taken.get() != null) {
-          arena.giveBack(taken.get());
-        }
+        taking.giveUp().ifPresent(arena::giveBack);
         throw e;
       } catch (RuntimeException | Error e) {
         // The caller breaks the communicator; another rank may have mapped the segment.
-        if (taken.get() != null) {
-          arena.drop(taken.get());
-        }
+        taking.giveUp().ifPresent(arena::drop);
         throw e;
       }
     }
 
-    /** The communicator may have been closed while this turn went on. */
     private void keep(Windowed fresh) {
       synchronized (DeviceBuffers.this) {
         if (!closed) {
@@ -286,37 +346,29 @@ final class DeviceBuffers {
       throw new CollectiveException(Kind.CLOSED, List.of(rank), communicator + " was closed");
     }
 
-    private Segment take(long bytes) {
-      try {
-        return arena.take(bytes);
-      } catch (RuntimeException e) {
-        throw RankRefusal.of(
-            List.of(rank), "rank %d has no memory: %s".formatted(rank, e.getMessage()), e);
-      }
-    }
-
     private Windowed windowed(Segment segment, Registration registered) {
-      OffsetLedger runs = new OffsetLedger(segment.bytes());
-      if (registered.refusal() == null) {
+      CollectiveException refusal = registered.refusal();
+      if (refusal != null && refusal.kind() != Kind.INVALID) {
+        throw refusal;
+      }
+      Optional<DeviceWindow> window = Optional.ofNullable(registered.window());
+      Optional<String> whyNot = registered.whyNoWindow();
+      if (whyNot.isEmpty()) {
         arena.registered();
-        return new Windowed(
-            segment, runs, Optional.of(registered.window()), registered.window().whyUnused());
+      } else if (LOGGED.add(whyNot.get())) {
+        LOG.warn(
+            "{} uses NCCL's own buffers beside those of its GPU: {}", communicator, whyNot.get());
       }
-      if (registered.refusal().kind() != Kind.INVALID) {
-        throw registered.refusal();
-      }
-      String reason = registered.refusal().getMessage();
-      if (LOGGED.add(reason)) {
-        LOG.warn("{} uses NCCL's own buffers beside those of its GPU: {}", communicator, reason);
-      }
-      return new Windowed(segment, runs, Optional.empty(), Optional.of(reason));
+      return new Windowed(segment, new OffsetLedger(segment.bytes()), window, whyNot);
     }
 
-    private Allocated allocated(
+    private AllocatedBuffer allocated(
         Windowed segment, long offset, long bytes, DataType type, long count) {
-      Allocated made = new Allocated(segment, next++, offset, bytes, type, count);
+      AllocatedBuffer made =
+          new AllocatedBuffer(communicator, segment, next++, offset, bytes, type, count);
       synchronized (DeviceBuffers.this) {
-        allocated.put(made.number, made);
+        requireOpen();
+        allocated.put(made.number(), made);
       }
       NcclEngineLane side = communicator.side(true);
       long address = segment.segment.memory().address() + offset;
@@ -325,124 +377,58 @@ final class DeviceBuffers {
     }
   }
 
-  /** A buffer, until no use of it is left. Thread-safe. */
-  private final class Allocated implements GpuBuffer, BufferOwner {
-    private final Windowed segment;
-    private final int number;
-    private final long offset;
-    private final long runBytes;
+  /** Takes a segment on the engine's thread, because the driver may wait for running work. */
+  private final class Taking {
     private final long bytes;
-    private final TypedBuffer elements;
-    private boolean isClosed;
+    private Segment segment;
+    private CollectiveException refusal;
+    private boolean givenUp;
 
-    /** The uses that have not ended, and the buffer itself. */
-    private int uses = 1;
-
-    Allocated(Windowed segment, int number, long offset, long runBytes, DataType type, long count) {
-      this.segment = segment;
-      this.number = number;
-      this.offset = offset;
-      this.runBytes = runBytes;
-      this.bytes = count * type.bytes();
-      this.elements = TypedBuffer.of(this, 0, type, count);
+    Taking(long bytes) {
+      this.bytes = bytes;
     }
 
-    @Override
-    public synchronized long address() {
-      if (isClosed) {
-        throw new IllegalStateException("the buffer is closed");
-      }
-      return segment.segment.memory().address() + offset;
-    }
-
-    @Override
-    public long bytes() {
-      return bytes;
-    }
-
-    @Override
-    public void usedUntil(Event event) {
+    byte[] make() {
+      communicator.run(communicator.side(true), "allocating", this::take);
       synchronized (this) {
-        if (isClosed) {
-          throw new IllegalStateException("the buffer is closed");
+        if (refusal != null) {
+          throw refusal;
         }
-        uses++;
       }
-      event.whenReleased(this::endUse);
+      return new byte[0];
     }
 
-    private synchronized void endUse() {
-      uses--;
-    }
-
-    synchronized boolean isReleased() {
-      return uses == 0;
-    }
-
-    void freeRun() {
-      segment.runs.give(offset, runBytes);
-    }
-
-    @Override
-    public TypedBuffer elements() {
-      return elements;
-    }
-
-    @Override
-    public Optional<String> whyNoWindow() {
-      return segment.whyNoWindow;
-    }
-
-    @Override
-    public void write(TypedBuffer source, long first) {
-      Objects.checkFromIndexSize(first, source.count(), elements.count());
-      copy(elements.slice(first, source.count()), source);
-    }
-
-    @Override
-    public void read(TypedBuffer target, long first) {
-      Objects.checkFromIndexSize(first, target.count(), elements.count());
-      copy(target, elements.slice(first, target.count()));
-    }
-
-    private void copy(TypedBuffer to, TypedBuffer from) {
-      if (to.type() != from.type()) {
-        throw CollectiveException.invalid("a copy of " + from.type() + " to " + to.type());
-      }
-      if (to.count() == 0) {
-        return;
-      }
-      NcclEngineLane side = communicator.side(true);
-      long target = addressOf(to);
-      long origin = addressOf(from);
+    private void take() {
       try {
-        communicator.inTurn(
-            "copying " + to.bytes() + " bytes",
-            deadline ->
-                communicator.run(
-                    side,
-                    "copying",
-                    () -> side.engine().copy(target, origin, to.bytes(), deadline)));
-      } finally {
-        Reference.reachabilityFence(to);
-        Reference.reachabilityFence(from);
+        Segment taken = arena.take(bytes);
+        if (!isWanted(taken)) {
+          arena.drop(taken);
+        }
+      } catch (RuntimeException e) {
+        int rank = communicator.rank();
+        synchronized (this) {
+          refusal =
+              RankRefusal.of(
+                  List.of(rank), "rank %d has no memory: %s".formatted(rank, e.getMessage()), e);
+        }
       }
     }
 
-    private static long addressOf(TypedBuffer buffer) {
-      try {
-        return buffer.current().address();
-      } catch (IllegalStateException e) {
-        throw CollectiveException.invalid(buffer + " was freed: " + e.getMessage());
+    private synchronized boolean isWanted(Segment taken) {
+      if (!givenUp) {
+        segment = taken;
       }
+      return !givenUp;
     }
 
-    @Override
-    public synchronized void close() {
-      if (!isClosed) {
-        isClosed = true;
-        endUse();
-      }
+    synchronized Segment segment() {
+      return segment;
+    }
+
+    /** A segment that comes later is dropped. */
+    synchronized Optional<Segment> giveUp() {
+      givenUp = true;
+      return Optional.ofNullable(segment);
     }
   }
 }

@@ -42,7 +42,12 @@ final class MemorySharing {
   }
 
   /** A window, or the reason why all ranks refuse it; the other one is null. */
-  record Registration(DeviceWindow window, CollectiveException refusal) {}
+  record Registration(DeviceWindow window, CollectiveException refusal) {
+    /** Why NCCL uses its own buffers; empty if it uses the window. */
+    Optional<String> whyNoWindow() {
+      return refusal == null ? window.whyUnused() : Optional.of(refusal.getMessage());
+    }
+  }
 
   /** Registers memory for a caller who has the turn. Collective. */
   Registration registerInTurn(CudaMemory memory, Deadline deadline) {
@@ -65,6 +70,14 @@ final class MemorySharing {
       window.close();
       throw e;
     }
+  }
+
+  /** Ends a window for a caller who has the turn. Collective. A failure breaks the communicator. */
+  void endInTurn(DeviceWindow window) {
+    for (NcclEngineLane side : sides()) {
+      communicator.run(side, "ending a window", () -> side.engine().deregister(window));
+    }
+    window.close();
   }
 
   private void deregister(DeviceWindow window) {

@@ -31,6 +31,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -187,6 +188,42 @@ final class NcclCommunicator extends OrderedCommunicator
     sides.run(side, what, work);
   }
 
+  /**
+   * Copies bytes in this rank's turn.
+   *
+   * @param use ends when nothing accesses the buffers any more; after a failure possibly never
+   */
+  void copy(TypedBuffer to, TypedBuffer from, HostEvent use) {
+    AtomicBoolean submitted = new AtomicBoolean();
+    try {
+      inTurn(
+          use.what(),
+          deadline -> {
+            AtomicBoolean started = new AtomicBoolean();
+            Event copying =
+                sides.submit(
+                    collectives,
+                    "copying",
+                    () -> {
+                      started.set(true);
+                      collectives.engine().copy(to, from, use, deadline);
+                    });
+            submitted.set(true);
+            copying.whenDone(
+                cause -> {
+                  if (!started.get()) {
+                    use.complete();
+                  }
+                });
+            sides.awaitAll(List.of(copying));
+          });
+    } finally {
+      if (!submitted.get()) {
+        use.complete();
+      }
+    }
+  }
+
   @Override
   public Recording record(MovedBuffers moved, Consumer<Communicator> body) {
     return StepRecording.record(this, moved, body);
@@ -277,9 +314,14 @@ final class NcclCommunicator extends OrderedCommunicator
   }
 
   @Override
+  public boolean hasBuffers() {
+    return nccl.arena() != null;
+  }
+
+  @Override
   public GpuBuffer onDevice(DataType type, long count) {
     requireCollectives("a buffer of all ranks");
-    if (nccl.arena() == null) {
+    if (!hasBuffers()) {
       throw CollectiveException.invalid("the options of " + this + " have no memory for buffers");
     }
     return buffers.allocate(type, count);

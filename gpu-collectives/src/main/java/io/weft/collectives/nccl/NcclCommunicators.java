@@ -115,6 +115,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
         NcclLibrary.load(libraries).versionNumber(),
         options.device().description().uuid(),
         options.pairsOnly(),
+        options.arena() != null,
         libraries.environment());
   }
 
@@ -184,10 +185,16 @@ public final class NcclCommunicators implements CommunicatorFactory {
    * @param sharesGpu whether NCCL's environment lets several ranks use one GPU
    * @param forcesNvls whether it requires NVLink SHARP, which ranks that share a GPU cannot use
    * @param pairsOnly whether the rank only sends and receives
+   * @param hasBuffers whether it has memory for buffers
    */
   record RankIdentity(
-      int version, UUID gpu, boolean sharesGpu, boolean forcesNvls, boolean pairsOnly) {
-    private static final int BYTES = 23;
+      int version,
+      UUID gpu,
+      boolean sharesGpu,
+      boolean forcesNvls,
+      boolean pairsOnly,
+      boolean hasBuffers) {
+    private static final int BYTES = 24;
 
     /**
      * The kernels of all ranks must run at the same time; otherwise they wait for each other
@@ -199,9 +206,14 @@ public final class NcclCommunicators implements CommunicatorFactory {
 
     /** The identity of this process, whose environment NCCL reads too. */
     static RankIdentity of(
-        int version, UUID gpu, boolean pairsOnly, Map<String, String> environment) {
+        int version,
+        UUID gpu,
+        boolean pairsOnly,
+        boolean hasBuffers,
+        Map<String, String> environment) {
       boolean shares = NcclLibrary.sharesGpus(version, environment);
-      return new RankIdentity(version, gpu, shares, "1".equals(environment.get(NVLS)), pairsOnly);
+      boolean forcesNvls = "1".equals(environment.get(NVLS));
+      return new RankIdentity(version, gpu, shares, forcesNvls, pairsOnly, hasBuffers);
     }
 
     byte[] encode() {
@@ -212,6 +224,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
           .put((byte) (sharesGpu ? 1 : 0))
           .put((byte) (forcesNvls ? 1 : 0))
           .put((byte) (pairsOnly ? 1 : 0))
+          .put((byte) (hasBuffers ? 1 : 0))
           .array();
     }
 
@@ -222,6 +235,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
           new UUID(in.getLong(), in.getLong()),
           in.get() != 0,
           in.get() != 0,
+          in.get() != 0,
           in.get() != 0);
     }
 
@@ -229,7 +243,8 @@ public final class NcclCommunicators implements CommunicatorFactory {
      * Checks that NCCL can connect these ranks.
      *
      * @param ranks by rank
-     * @throws CollectiveException of kind MISMATCH, the same on every rank
+     * @throws CollectiveException the same on every rank: of kind MISMATCH if ranks differ or may
+     *     not share a GPU, of kind INVALID if a GPU has too many or unsuitable ranks
      */
     static void check(List<RankIdentity> ranks) {
       for (int rank = 1; rank < ranks.size(); rank++) {
@@ -248,6 +263,10 @@ public final class NcclCommunicators implements CommunicatorFactory {
         if (ranks.get(rank).pairsOnly() != ranks.get(0).pairsOnly()) {
           throw mismatch(0, rank, "only one of rank 0 and rank " + rank + " runs collectives");
         }
+        if (ranks.get(rank).hasBuffers() != ranks.get(0).hasBuffers()) {
+          throw mismatch(
+              0, rank, "only one of rank 0 and rank " + rank + " has memory for buffers");
+        }
         checkGpu(ranks, rank);
       }
     }
@@ -265,7 +284,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
           refuseSharedGpu(other, rank, own);
         }
         if (before.forcesNvls() || own.forcesNvls()) {
-          throw mismatch(
+          throw refusal(
               other,
               rank,
               both(other, rank, own)
@@ -275,7 +294,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
         }
       }
       if (others.size() >= MAX_RANKS_OF_A_GPU) {
-        throw mismatch(
+        throw refusal(
             others.get(0),
             rank,
             both(others.get(0), rank, own)
@@ -305,6 +324,11 @@ public final class NcclCommunicators implements CommunicatorFactory {
               + NcclLibrary.SHARING_SWITCH
               + "=1 is set in the environment of all of them; these have "
               + NcclLibrary.describe(identity.version()));
+    }
+
+    private static CollectiveException refusal(int first, int second, String message) {
+      return new CollectiveException(
+          CollectiveException.Kind.INVALID, List.of(first, second), message);
     }
 
     private static CollectiveException mismatch(int first, int second, String message) {

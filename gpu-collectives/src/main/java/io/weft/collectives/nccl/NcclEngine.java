@@ -17,11 +17,10 @@ import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.StreamOrder;
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -216,20 +215,44 @@ final class NcclEngine {
     return comm.shrink(name + "-rest", excluded, deadline, watch);
   }
 
-  /** Copies bytes to, from or within this device, and waits for the end. */
-  void copy(long to, long from, long bytes, Deadline deadline) {
-    runAlone(
-        waits.alone("a copy of " + bytes + " bytes", deadline),
-        wait -> {
-          boolean isToDevice = stream.device().isDeviceMemory(to);
-          if (isToDevice && stream.device().isDeviceMemory(from)) {
-            stream.copyOnDevice(to, from, bytes);
-          } else if (isToDevice) {
-            staging.bounce().copyToDevice(to, from, bytes, wait);
-          } else {
-            staging.bounce().copyToHost(to, from, bytes, wait);
-          }
-        });
+  /**
+   * Copies bytes to, from or within this device, and waits for the end.
+   *
+   * @param use ends when the device does not access the buffers any more
+   */
+  void copy(TypedBuffer to, TypedBuffer from, HostEvent use, Deadline deadline) {
+    try {
+      runAlone(
+          waits.alone("a copy of " + to.bytes() + " bytes", deadline),
+          wait -> copy(to.address(), from.address(), to.bytes(), wait));
+    } finally {
+      if (deviceBusy) {
+        idle.whenReleased(() -> release(use, to, from));
+      } else {
+        release(use, to, from);
+      }
+    }
+  }
+
+  /** Until here the buffers keep memory reachable that has no other owner. */
+  private static void release(HostEvent use, TypedBuffer to, TypedBuffer from) {
+    try {
+      use.complete();
+    } finally {
+      Reference.reachabilityFence(to);
+      Reference.reachabilityFence(from);
+    }
+  }
+
+  private void copy(long to, long from, long bytes, BounceBuffers.Wait wait) {
+    boolean isToDevice = stream.device().isDeviceMemory(to);
+    if (isToDevice && stream.device().isDeviceMemory(from)) {
+      stream.copyOnDevice(to, from, bytes);
+    } else if (isToDevice) {
+      staging.bounce().copyToDevice(to, from, bytes, wait);
+    } else {
+      staging.bounce().copyToHost(to, from, bytes, wait);
+    }
   }
 
   /** Sets bytes of this device to zero, and waits for the end. */
@@ -423,41 +446,6 @@ final class NcclEngine {
             LOG.warn("{} cannot be kept until {}", buffer, until.what(), e);
           }
         }
-      }
-    }
-  }
-
-  /** The windows of one of NCCL's communicators. Confined to the engine's thread. */
-  static final class RegisteredWindows {
-    private static final Logger LOG = LoggerFactory.getLogger(RegisteredWindows.class);
-
-    private final Map<DeviceWindow, Long> windows = new HashMap<>();
-
-    /** Registers a window together with the other ranks. */
-    void register(NcclComm comm, DeviceWindow window, Deadline deadline, Runnable watch) {
-      long handle =
-          comm.register(window.memory().address(), window.memory().bytes(), deadline, watch);
-      if (handle == 0) {
-        window.unused();
-      }
-      windows.put(window, handle);
-    }
-
-    /** Ends a window if it still exists. */
-    void deregister(NcclComm comm, DeviceWindow window) {
-      Long handle = windows.remove(window);
-      if (handle != null && handle != 0) {
-        comm.deregister(handle);
-      }
-    }
-
-    /** Ends all windows before a communicator that is well. */
-    void end(NcclComm comm) {
-      try {
-        List.copyOf(windows.keySet()).forEach(window -> deregister(comm, window));
-      } catch (CollectiveException e) {
-        LOG.warn("A window failed to end, so NCCL is aborted", e);
-        comm.abort();
       }
     }
   }

@@ -5,6 +5,7 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
+import io.weft.collectives.GpuCommunicator;
 import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
 import io.weft.collectives.OrderedCommunicator;
@@ -347,6 +348,9 @@ public final class StepRecording implements Recording {
       }
       for (Operation operation : operations) {
         operation.check(rank(), nranks());
+        if (!(communicator instanceof GpuCommunicator)) {
+          operation.requireOnHost();
+        }
       }
       if (!operations.isEmpty()) {
         steps.add(new RecordedStep(operations));

@@ -3,7 +3,9 @@ package io.weft.collectives.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
 
+import io.weft.collectives.BufferOwner;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
@@ -17,7 +19,12 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.local.LocalCommunicator;
+import io.weft.collectives.nccl.DeviceArena.Segment;
+import io.weft.collectives.nccl.MemorySharing.Registration;
 import io.weft.device.DoubleLibraries;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.UsesDoubles;
 import io.weft.memory.Memory;
 import io.weft.memory.SettingNames;
@@ -30,6 +37,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -152,6 +160,8 @@ class GpuBufferTest {
     for (int rank = 0; rank < n; rank++) {
       assertThat(arena(rank).statistics())
           .isEqualTo(new DeviceArena.Counters(6, 2 * SEGMENT, 4 * SEGMENT, 0, 2 * SEGMENT));
+      arena(rank).freeIdle(Duration.ofHours(1));
+      assertThat(arena(rank).statistics().idleBytes()).isEqualTo(2 * SEGMENT);
       arena(rank).freeIdle(Duration.ZERO);
       assertThat(arena(rank).statistics().idleBytes()).isZero();
     }
@@ -186,6 +196,151 @@ class GpuBufferTest {
     }
   }
 
+  /** What closed buffers have left counts as room, also for a buffer of another length. */
+  @Test
+  void closedBuffersMakeRoomForALargerOne() {
+    try (RankGang gang = gang(2)) {
+      gang.run(
+          communicator -> {
+            GpuBuffer first = longs(communicator, 5 * MIB / 8);
+            first.write(onHost(7, 7), 0);
+            first.close();
+            GpuBuffer second = longs(communicator, 7 * MIB / 8);
+            second.write(onHost(communicator.rank()), 5);
+            communicator.allReduce(second.elements(), ReduceOp.SUM);
+            assertThat(read(second, 7, 0)).containsExactly(0L, 0L, 0L, 0L, 0L, 1L, 0L);
+          });
+      assertThat(arena(0).statistics().usedBytes()).isEqualTo(8 * MIB);
+    }
+  }
+
+  private static long exchangedBytes(RaggedExchange exchange, long bytes) {
+    TypedBuffer send = TypedBuffer.wrap(ByteBuffer.allocateDirect((int) bytes), DataType.INT64);
+    return exchange.exchange(send, bytes / 8).bytes();
+  }
+
+  @Test
+  void anExchangeGrowsToTheLimitAndWorksAfterARefusal() {
+    try (RankGang gang = gang(1)) {
+      gang.run(
+          communicator -> {
+            try (RaggedExchange exchange = new RaggedExchange(communicator, DataType.INT64, 1)) {
+              assertThat(exchangedBytes(exchange, 6 * MIB)).isEqualTo(6 * MIB);
+              assertThat(exchangedBytes(exchange, 7 * MIB)).isEqualTo(7 * MIB);
+              assertThatThrownBy(() -> exchangedBytes(exchange, 9 * MIB))
+                  .hasMessageContaining("exceed collectivesGpuMemory of 8.0 MiB");
+              assertThat(exchangedBytes(exchange, MIB)).isEqualTo(MIB);
+            }
+          });
+    }
+  }
+
+  @Test
+  void anExchangeWithoutMemoryForBuffersUsesTheHost() {
+    HostCommunicators hosts = new HostCommunicators(HostOptions.defaults().withFolder(folder));
+    try (RankGang gang = RankGang.open(GpuDoubles.factory(hosts), 1, LONG)) {
+      gang.run(
+          communicator -> {
+            assertThat(((GpuCommunicator) communicator).hasBuffers()).isFalse();
+            assertThatThrownBy(() -> longs(communicator, 1)).hasMessageContaining("have no memory");
+            try (RaggedExchange exchange = new RaggedExchange(communicator, DataType.INT64, 1)) {
+              TypedBuffer received = exchange.exchange(onHost(4, 5), 2);
+              assertThat(Memory.getLong(received.address() + 8)).isEqualTo(5);
+            }
+          });
+    }
+  }
+
+  /** The host would read an address of the GPU, which ends the process. */
+  @Test
+  void communicatorsOfHostsRefuseMemoryOfGpus() {
+    try (RankGang gang = gang(1);
+        RankGang local = RankGang.open(LocalCommunicator::create, 1, LONG)) {
+      List<GpuBuffer> buffers = gang.ask(communicator -> longs(communicator, 3));
+      TypedBuffer elements = buffers.get(0).elements().slice(1, 2);
+      Communicator host = local.rank(0);
+      for (ThrowingCallable each :
+          List.<ThrowingCallable>of(
+              () -> host.allReduce(elements, ReduceOp.SUM),
+              () -> host.record(ranks -> ranks.allReduce(elements, ReduceOp.SUM)))) {
+        assertThatThrownBy(each)
+            .hasMessageContaining("is memory of a GPU")
+            .isInstanceOfSatisfying(
+                CollectiveException.class, e -> assertThat(e.kind()).isEqualTo(Kind.INVALID));
+      }
+      host.barrier();
+    }
+  }
+
+  /** Memory of the test, which notes who uses it. */
+  private record Noting(TypedBuffer memory, List<Event> uses) implements BufferOwner {
+    @Override
+    public long address() {
+      assertThat(uses).allMatch(each -> each.state() == Event.State.PENDING);
+      return memory.address();
+    }
+
+    @Override
+    public long bytes() {
+      return memory.bytes();
+    }
+
+    @Override
+    public void usedUntil(Event event) {
+      uses.add(event);
+    }
+  }
+
+  @Test
+  void copiesHoldBothBuffersUntilTheyEnd() {
+    try (RankGang gang = gang(1)) {
+      gang.run(
+          communicator -> {
+            GpuBuffer buffer = longs(communicator, 10);
+            Noting owner = new Noting(onHost(3, 4), new ArrayList<>());
+            buffer.write(TypedBuffer.of(owner, 0, DataType.INT64, 2), 8);
+            assertThat(owner.uses).hasSize(1);
+            assertThat(owner.uses.get(0).state()).isEqualTo(Event.State.COMPLETE);
+            assertThat(read(buffer, 2, 8)).containsExactly(3L, 4L);
+            owner.uses.clear();
+            TypedBuffer target = TypedBuffer.of(owner, 0, DataType.INT64, 2);
+            buffer.close();
+            assertThatThrownBy(() -> buffer.read(target, 0)).hasMessageContaining("was freed");
+            assertThat(owner.uses).allMatch(each -> each.state() == Event.State.COMPLETE);
+          });
+    }
+  }
+
+  /** Work on another stream may go on after the communicator. */
+  @Test
+  void memoryInUseIsNotReusedAfterTheCommunicator() {
+    HostEvent use = new HostEvent("work on another stream");
+    try (RankGang gang = gang(1)) {
+      List<GpuBuffer> buffers = gang.ask(communicator -> longs(communicator, 10));
+      buffers.get(0).elements().owner().usedUntil(use);
+    }
+    assertThat(arena(0).statistics())
+        .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, SEGMENT, 0));
+    use.complete();
+    assertThat(arena(0).statistics())
+        .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, SEGMENT));
+  }
+
+  @Test
+  void aRegistrationSaysWhyThereIsNoWindow() {
+    TestMachine.assume(1);
+    Segment segment = arena(0).take(SEGMENT);
+    DeviceWindow window = new DeviceWindow(segment.memory(), ended -> {});
+    Registration registered = new Registration(window, null);
+    assertThat(registered.whyNoWindow()).isEmpty();
+    window.unused();
+    assertThat(registered.whyNoWindow().orElseThrow()).contains("NCCL cannot use windows");
+    window.close();
+    arena(0).giveBack(segment);
+    CollectiveException refusal = CollectiveException.invalid("too old");
+    assertThat(new Registration(null, refusal).whyNoWindow()).contains("too old");
+  }
+
   private static List<CollectiveException> failures(
       RankGang gang, Function<Communicator, GpuBuffer> request) {
     return gang.ask(
@@ -202,6 +357,8 @@ class GpuBufferTest {
               failure -> {
                 assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);
                 assertThat(failure.ranks()).containsExactly(2);
+                assertThat(failure)
+                    .hasMessageContaining("rank 0 asks for 10 int64 on its GPU, but rank 2 for 11");
               });
       assertThat(failures(gang, each -> longs(each, each.rank() == 1 ? -1 : 10)))
           .allSatisfy(
@@ -244,7 +401,11 @@ class GpuBufferTest {
                 .isInstanceOf(CollectiveException.class);
           });
     }
-    assertThat(arena(0).statistics()).isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, 0));
+    await()
+        .untilAsserted(
+            () ->
+                assertThat(arena(0).statistics())
+                    .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, 0)));
   }
 
   /** A task may read its result after another one has ended. */

@@ -202,17 +202,17 @@ class NcclFailureTest {
   void ranksMayShareAGpuWhereNcclLetsThem() {
     UUID gpu = UUID.randomUUID();
     Map<String, String> set = Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1");
-    RankIdentity shares = RankIdentity.of(23003, gpu, false, set);
+    RankIdentity shares = RankIdentity.of(23003, gpu, false, false, set);
     RankIdentity.check(List.of(shares, RankIdentity.decode(shares.encode())));
     for (RankIdentity other :
         List.of(
-            RankIdentity.of(23003, gpu, false, Map.of()),
-            RankIdentity.of(23003, gpu, false, Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "0")))) {
+            RankIdentity.of(23003, gpu, false, false, Map.of()),
+            RankIdentity.of(23003, gpu, false, false, Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "0")))) {
       assertThatThrownBy(() -> RankIdentity.check(List.of(shares, other)))
           .hasMessageContaining("rank 0 and rank 1 are both on GPU " + gpu)
           .hasMessageContaining("these have 2.30.3");
     }
-    RankIdentity old = RankIdentity.of(22907, gpu, false, set);
+    RankIdentity old = RankIdentity.of(22907, gpu, false, false, set);
     assertThatThrownBy(() -> RankIdentity.check(List.of(old, old)))
         .hasMessageContaining("these have 2.29.7");
   }
@@ -220,20 +220,28 @@ class NcclFailureTest {
   @Test
   void moreRanksThanAGpuTakesAreRefused() {
     UUID gpu = UUID.randomUUID();
-    RankIdentity shares = new RankIdentity(23007, gpu, true, false, false);
-    RankIdentity alone = new RankIdentity(23007, UUID.randomUUID(), true, true, false);
+    RankIdentity shares = new RankIdentity(23007, gpu, true, false, false, false);
+    RankIdentity alone = new RankIdentity(23007, UUID.randomUUID(), true, true, false, false);
     RankIdentity.check(List.of(shares, alone, shares));
     assertThat(RankIdentity.shareGpus(List.of(shares, alone, shares))).isTrue();
     assertThat(RankIdentity.shareGpus(List.of(shares, alone))).isFalse();
     assertThatThrownBy(() -> RankIdentity.check(List.of(shares, alone, shares, shares)))
         .hasMessageContaining("rank 0 and rank 3 are both on GPU " + gpu)
-        .hasMessageContaining("more than 2");
+        .hasMessageContaining("more than 2")
+        .isInstanceOfSatisfying(
+            CollectiveException.class, e -> assertThat(e.kind()).isEqualTo(Kind.INVALID));
     RankIdentity forced =
         RankIdentity.of(
-            23007, gpu, false, Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1", "NCCL_NVLS_ENABLE", "1"));
+            23007,
+            gpu,
+            false,
+            false,
+            Map.of("NCCL_MULTI_RANK_GPU_ENABLE", "1", "NCCL_NVLS_ENABLE", "1"));
     assertThatThrownBy(
             () -> RankIdentity.check(List.of(shares, RankIdentity.decode(forced.encode()))))
-        .hasMessageContaining("does not take with NCCL_NVLS_ENABLE=1");
+        .hasMessageContaining("does not take with NCCL_NVLS_ENABLE=1")
+        .isInstanceOfSatisfying(
+            CollectiveException.class, e -> assertThat(e.kind()).isEqualTo(Kind.INVALID));
   }
 
   /**
@@ -260,21 +268,25 @@ class NcclFailureTest {
 
   @Test
   void onlyOneRankWithCollectivesIsRefused() {
-    RankIdentity pairs = new RankIdentity(23007, UUID.randomUUID(), false, false, true);
-    RankIdentity all = new RankIdentity(23007, UUID.randomUUID(), false, false, false);
+    RankIdentity pairs = new RankIdentity(23007, UUID.randomUUID(), false, false, true, false);
+    RankIdentity all = new RankIdentity(23007, UUID.randomUUID(), false, false, false, false);
     assertThat(RankIdentity.decode(pairs.encode())).isEqualTo(pairs);
     assertThatThrownBy(() -> RankIdentity.check(List.of(pairs, all)))
         .hasMessageContaining("only one of rank 0 and rank 1 runs collectives");
+    RankIdentity buffers = new RankIdentity(23007, UUID.randomUUID(), false, false, false, true);
+    assertThat(RankIdentity.decode(buffers.encode())).isEqualTo(buffers);
+    assertThatThrownBy(() -> RankIdentity.check(List.of(all, buffers)))
+        .hasMessageContaining("only one of rank 0 and rank 1 has memory for buffers");
   }
 
   @Test
   void differentVersionsAreRefusedByName() {
     List<RankIdentity> ranks =
         List.of(
-            new RankIdentity(22803, UUID.randomUUID(), false, false, false),
-            new RankIdentity(22803, UUID.randomUUID(), false, false, false),
+            new RankIdentity(22803, UUID.randomUUID(), false, false, false, false),
+            new RankIdentity(22803, UUID.randomUUID(), false, false, false, false),
             RankIdentity.decode(
-                new RankIdentity(23007, UUID.randomUUID(), true, false, false).encode()));
+                new RankIdentity(23007, UUID.randomUUID(), true, false, false, false).encode()));
     CollectiveException failure =
         catchThrowableOfType(CollectiveException.class, () -> RankIdentity.check(ranks));
     assertThat(failure.kind()).isEqualTo(Kind.MISMATCH);

@@ -48,6 +48,11 @@ final class GpuOpener<T> implements AutoCloseable {
    * @throws UnavailableLibraryException if the driver does not answer in time
    */
   T get() {
+    return get(timeout);
+  }
+
+  /** As {@link #get()}, but waits no longer than this limit. */
+  T get(Duration limit) {
     CompletableFuture<T> mine = null;
     CompletableFuture<T> shared;
     synchronized (this) {
@@ -63,7 +68,7 @@ final class GpuOpener<T> implements AutoCloseable {
     if (mine != null) {
       start(mine);
     }
-    return await(shared);
+    return await(shared, Math.min(timeout.toNanos(), limit.toNanos()));
   }
 
   private void start(CompletableFuture<T> mine) {
@@ -83,9 +88,9 @@ final class GpuOpener<T> implements AutoCloseable {
     }
   }
 
-  private T await(CompletableFuture<T> shared) {
+  private T await(CompletableFuture<T> shared, long nanos) {
     try {
-      return shared.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      return shared.get(nanos, TimeUnit.NANOSECONDS);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof RuntimeException known) {
         throw known;
@@ -93,8 +98,7 @@ final class GpuOpener<T> implements AutoCloseable {
       throw new IllegalStateException(what + " cannot be opened: " + e.getCause(), e.getCause());
     } catch (TimeoutException e) {
       throw new UnavailableLibraryException(
-          "the NVIDIA driver did not open %s within %s"
-              .formatted(what, Deadline.describe(timeout.toNanos())));
+          "the NVIDIA driver did not open %s within %s".formatted(what, Deadline.describe(nanos)));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("interrupted while " + what + " was being opened", e);

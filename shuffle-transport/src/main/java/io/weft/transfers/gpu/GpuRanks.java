@@ -78,10 +78,15 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
   private OpenGpu open() {
     CudaDevice device =
         CudaLibrary.load(options.libraries()).open(UUID.fromString(options.end().gpu().uuid()));
-    return new OpenGpu(
-        device,
-        DeviceArena.open(
-            device, options.libraries(), options.bufferBytes(), options.rules().names()));
+    try {
+      return new OpenGpu(
+          device,
+          DeviceArena.open(
+              device, options.libraries(), options.bufferBytes(), options.rules().names()));
+    } catch (RuntimeException | Error e) {
+      device.close();
+      throw e;
+    }
   }
 
   /**
@@ -92,14 +97,15 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
    */
   @Override
   public GpuCommunicator create(Bootstrap bootstrap, CommunicatorOptions common) {
-    BootstrapRounds rounds = new BootstrapRounds(bootstrap, Deadline.after(common.timeout()));
+    Deadline deadline = Deadline.after(common.timeout());
+    BootstrapRounds rounds = new BootstrapRounds(bootstrap, deadline);
     GpuEndpoint own = new GpuEndpoint(options.life(), options.end());
     List<GpuEndpoint> ends =
         rounds.exchange("gpuranks", own::encode).stream().map(GpuEndpoint::decode).toList();
     requireGpus(ends);
     requirePaths(ends);
-    rounds.barrier("gpuopened", () -> requireOpen(bootstrap.rank()));
-    OpenGpu gpu = opening.get();
+    rounds.barrier("gpuopened", () -> requireOpen(bootstrap.rank(), deadline));
+    OpenGpu gpu = opening.get(Duration.ofNanos(deadline.remainingNanos()));
     NcclOptions nccl = NcclOptions.on(gpu.device()).withArena(gpu.arena());
     return new NcclCommunicators(options.libraries(), nccl, options.besideNccl())
         .create(bootstrap, common);
@@ -141,15 +147,16 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
     }
   }
 
-  private void requireOpen(int rank) {
+  private void requireOpen(int rank, Deadline deadline) {
     try {
-      OpenGpu unused = opening.get();
+      OpenGpu unused = opening.get(Duration.ofNanos(deadline.remainingNanos()));
     } catch (UnavailableLibraryException
         | CudaException
         | IllegalStateException
         | IllegalArgumentException e) {
       throw new CollectiveException(
-          Kind.INVALID,
+          // A killed task says nothing about the GPU.
+          Thread.currentThread().isInterrupted() ? Kind.ABORTED : Kind.INVALID,
           List.of(rank),
           "rank %d cannot open %s of executor %s: %s"
               .formatted(rank, options.end().gpu(), options.life(), e.getMessage()),

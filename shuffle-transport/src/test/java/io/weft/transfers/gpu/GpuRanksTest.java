@@ -23,6 +23,7 @@ import io.weft.transfers.TestGpus;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -123,14 +124,41 @@ class GpuRanksTest {
     GpuRanks first = executors.get(0);
     assertThat(first.statistics().freshBytes()).isEqualTo(2 << 20);
     assertThat(first.statistics().reusedBytes()).isEqualTo(2 << 20);
-    first.freeIdle(Duration.ofHours(1));
-    first.freeIdle(Duration.ZERO);
     await()
         .untilAsserted(
             () -> {
               first.freeIdle(Duration.ZERO);
               assertThat(first.statistics().idleBytes()).isZero();
             });
+  }
+
+  /** The driver may wait for running work, and the task's thread must not wait for the driver. */
+  @Test
+  void theDriverAllocatesOnTheThreadOfTheCommunicator() throws Exception {
+    addExecutor(gpu(0), "a kernel");
+    List<CompletableFuture<Long>> ranks =
+        run(
+            communicator -> {
+              TestGpus.controls().cudaDoubleStall(1);
+              return sum(communicator);
+            });
+    try {
+      await().untilAsserted(() -> assertThat(threadsOf("DeviceArena")).isNotEmpty());
+      assertThat(threadsOf("DeviceArena")).allMatch(name -> name.startsWith("weft-lane-"));
+    } finally {
+      TestGpus.controls().cudaDoubleStall(0);
+    }
+    assertThat(ranks.get(0).get(60, TimeUnit.SECONDS)).isEqualTo(1);
+  }
+
+  private static List<String> threadsOf(String calledClass) {
+    return Thread.getAllStackTraces().entrySet().stream()
+        .filter(
+            each ->
+                Arrays.stream(each.getValue())
+                    .anyMatch(frame -> frame.getClassName().endsWith("." + calledClass)))
+        .map(each -> each.getKey().getName())
+        .toList();
   }
 
   @Test

@@ -248,6 +248,8 @@ class TransferGpuTest {
       assertThatThrownBy(opening::get)
           .isInstanceOf(UnavailableLibraryException.class)
           .hasMessage("the NVIDIA driver did not open cuda:7 within 20 ms");
+      assertThatThrownBy(() -> opening.get(Duration.ofMillis(3)))
+          .hasMessage("the NVIDIA driver did not open cuda:7 within 3 ms");
       answer.countDown();
       await()
           .untilAsserted(

@@ -99,11 +99,11 @@ public final class ExecutorCollectives implements AutoCloseable {
   /** The kinds of communicators, of which a task may have one each. */
   private enum Ranks {
     HOSTS("hosts", ""),
-    GPUS("GPUs on hosts", "gpu-");
+    GPUS("GPUs on hosts", "gpu/");
 
     private final String text;
 
-    /** The rounds of a task's communicators have different names. */
+    /** The rounds of a task's communicators are different sequences at the rendezvous. */
     private final String prefix;
 
     Ranks(String text, String prefix) {

@@ -48,7 +48,8 @@ final class StageBootstrap implements Bootstrap {
    * Joins the rendezvous and waits for all tasks.
    *
    * @param names gets the names of the other tasks
-   * @param prefix of the rounds, another one for each communicator of a task
+   * @param prefix of the rounds, another one for each communicator of a task: empty or ending in a
+   *     slash
    * @throws CollectiveException naming the tasks that failed or did not come before the deadline
    */
   static StageBootstrap join(

@@ -71,10 +71,11 @@ public final class WeftCollectives {
   /**
    * A communicator of the GPUs of this stage's executors, with the timeout {@code
    * spark.weft.collectives.timeout}. Each task runs on the GPU that Spark gave to its executor,
-   * else on the first that the executor sees. Tasks of one executor share its GPU, which NCCL takes
-   * only from 2.30.3 on and with {@code NCCL_MULTI_RANK_GPU_ENABLE=1}. A task may use this
-   * communicator and {@link #communicator(BarrierTaskContext)}; all tasks then ask for them in the
-   * same order. Otherwise it is like that one.
+   * else on the first that the executor sees. Tasks of one executor share its GPU, at most two,
+   * which NCCL takes only from 2.30.3 on and with {@code NCCL_MULTI_RANK_GPU_ENABLE=1}. A task may
+   * use this communicator and {@link #communicator(BarrierTaskContext)}; all tasks then ask for
+   * them in the same order. That one refuses {@link io.weft.collectives.GpuBuffer}s. Otherwise it
+   * is like it.
    *
    * @throws IllegalStateException as {@link #communicator(BarrierTaskContext)}
    * @throws CollectiveException on all tasks: of kind INVALID if one has no GPU with NCCL, or NCCL
@@ -88,7 +89,8 @@ public final class WeftCollectives {
 
   /**
    * As {@link #onGpu(BarrierTaskContext)}, with another timeout, see {@link
-   * #communicator(BarrierTaskContext, Duration)}.
+   * #communicator(BarrierTaskContext, Duration)}. Its creation has three steps, each with this
+   * timeout: the rendezvous, opening the GPU, and connecting.
    */
   public static GpuCommunicator onGpu(BarrierTaskContext context, Duration timeout) {
     return collectives().onGpu(checked(context), timeout);

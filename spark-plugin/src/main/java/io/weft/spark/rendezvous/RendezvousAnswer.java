@@ -7,7 +7,8 @@ import java.util.List;
  * The state of one round of a rendezvous. A round may be complete in a rendezvous that failed
  * later: then both {@code messages} and {@code failure} are set, and the caller decides.
  *
- * @param id of the communicator that the members will create, encoded; confidential
+ * @param id of the gathering, encoded; confidential; the communicator of a pair of executors has it
+ *     too
  * @param names of the members, by rank; an empty text where the name is not known yet
  * @param messages of all members, by rank; null until the round is complete
  * @param missing the ranks that have brought no message to the round

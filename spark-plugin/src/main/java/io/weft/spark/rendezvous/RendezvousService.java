@@ -205,12 +205,24 @@ public final class RendezvousService<K extends RendezvousKey> {
       return missing;
     }
 
-    /** A member that has come to a round has fetched all rounds before it. */
+    /** A member that has come to a round has fetched all rounds of its sequence before it. */
     private void forgetBefore(String round) {
+      String sequence = sequenceOf(round);
       var known = rounds.keySet().iterator();
-      while (known.hasNext() && !known.next().equals(round)) {
-        known.remove();
+      while (known.hasNext()) {
+        String before = known.next();
+        if (before.equals(round)) {
+          return;
+        }
+        if (sequenceOf(before).equals(sequence)) {
+          known.remove();
+        }
       }
+    }
+
+    /** The part up to the slash: the threads of a member may go through several sequences. */
+    private static String sequenceOf(String round) {
+      return round.substring(0, round.indexOf('/') + 1);
     }
 
     void name(int rank, String name) {

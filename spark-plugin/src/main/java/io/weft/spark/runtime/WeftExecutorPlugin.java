@@ -159,7 +159,15 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     CommunicatorFactory communicators = communicators(context, options, rules, false, memory);
     CommunicatorFactory besideNccl = communicators(context, options, rules, true, memory);
     GpuRanks gpus = OwnGpu.ranks(context.conf(), own, besideNccl);
-    exchange.arena().onIdle(gpus::freeIdle);
+    exchange
+        .arena()
+        .onIdle(
+            time -> {
+              // Zero means that host memory is short, for which memory of GPUs is no help.
+              if (!time.isZero()) {
+                gpus.freeIdle(time);
+              }
+            });
     collectives = collectives(context, options.host(), communicators, gpus, memory);
     transfers =
         transfers(

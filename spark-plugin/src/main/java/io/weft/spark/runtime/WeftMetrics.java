@@ -216,7 +216,7 @@ public final class WeftMetrics {
             Counters::reusedBytes),
         gauge(
             "gpuBufferUsed",
-            "bytes of GPU memory in buffers of running barrier tasks",
+            "bytes of GPU memory in segments of running barrier tasks, or kept after a failure",
             s -> s.collectives().gpu().usedBytes()),
         gauge(
             "gpuBufferIdle",

@@ -51,6 +51,17 @@ class StageRendezvousTest {
         .containsExactly(0, 1);
   }
 
+  /** The threads of a task may ask for communicators of hosts and of GPUs at the same time. */
+  @Test
+  void roundsOfAnotherSequenceAreKept() {
+    stages.answer(call(KEY, 0, "gpu/join", "a"));
+    stages.answer(call(KEY, 0, "join", "b"));
+    stages.answer(call(KEY, 1, "join", "c"));
+    assertThat(stages.answer(call(KEY, 1, "gpu/join", "d")).messages())
+        .extracting(String::new)
+        .containsExactly("a", "d");
+  }
+
   @Test
   void aTaskThatSparkReportsAsFailedFailsTheOthers() {
     stages.stageStarted(KEY, 2);
