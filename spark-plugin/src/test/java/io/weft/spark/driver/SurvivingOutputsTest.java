@@ -7,6 +7,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.SurviveSettings;
+import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.runtime.StoreFileSystem;
@@ -102,10 +103,11 @@ class SurvivingOutputsTest {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
       copied(outputs, 10, 11);
-      outputs.onTaskEnd(notRead());
+      outputs.onTaskEnd(notRead(SHUFFLE));
       copied(outputs, 12);
+      assertThat(outputs.isCopied(SHUFFLE, 12)).isFalse();
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
-      await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "fallback", "1"));
+      awaitEarlierMoves("1", "1", "1");
     }
   }
 
@@ -113,16 +115,81 @@ class SurvivingOutputsTest {
   void afterAFewFailuresNoCopyIsUsed() {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
-      for (int map = 10; map < 13; map++) {
-        copied(outputs, map);
-        outputs.onTaskEnd(notRead());
-        outputs.onTaskEnd(notRead());
-      }
       copied(outputs, 10, 11, 12);
+      for (int other = SHUFFLE + 1; other <= SHUFFLE + 3; other++) {
+        tracker.registerShuffle(other, 1, 1);
+        outputs.copied(new Copied(EXECUTOR, other, 1, false));
+        outputs.onTaskEnd(notRead(other));
+      }
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
-      places.move(EXECUTOR, Map.of(SHUFFLE, Map.of(13L, SurviveSettings.place(EXECUTOR))));
+      awaitEarlierMoves("1", "1", "1");
+    } finally {
+      for (int other = SHUFFLE + 1; other <= SHUFFLE + 3; other++) {
+        tracker.unregisterShuffle(other);
+      }
+    }
+  }
+
+  /** A short outage of the store is one failure. */
+  @Test
+  void eachShuffleCountsOnce() {
+    tracker.registerShuffle(SHUFFLE + 1, 1, 1);
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12);
+      for (int map = 0; map < 5; map++) {
+        outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, map, false));
+        outputs.onTaskEnd(notRead(SHUFFLE + 1));
+      }
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      awaitEarlierMoves("fallback", "fallback", "fallback");
+    } finally {
+      tracker.unregisterShuffle(SHUFFLE + 1);
+    }
+  }
+
+  /** Spark may ignore the failure of a task of an old attempt, or have forgotten before. */
+  @Test
+  void outputsThatSparkDidNotForgetAreReadFromTheirExecutor() {
+    BlockManagerId other = BlockManagerId.apply("2", "host", 7001, Option.empty());
+    state.announced(new PeerAddress("2", "00000002", "host", 1, "/f", "t", "boot", "1"));
+    tracker.registerMapOutput(SHUFFLE, 3, MapStatuses.create(other, new long[] {1}, 13, 0));
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12, 13);
+      outputs.onTaskEnd(notRead(PLACE, SHUFFLE));
+      outputs.onTaskEnd(notRead(other, SHUFFLE));
+      tracker.removeOutputsOnExecutor("2");
       await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "1", "fallback"));
     }
+  }
+
+  /** The file of a copy that is written while its shuffle is deleted. */
+  @Test
+  void aCopyReportedDuringTheDeletionOfItsShuffleIsDeletedToo() throws Exception {
+    conf.set("spark.master", "local-cluster[2,1,1024]");
+    conf.set(StoreFileSystem.SETTING, StoreFileSystem.class.getName());
+    CountDownLatch deletions = StoreFileSystem.blockDeletions();
+    try (SurvivingOutputs outputs = start(StoreFileSystem.path(root))) {
+      awaitFolder();
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, false));
+      StoreFileSystem.awaitBlockedDeletion();
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 2, false));
+      CountDownLatch again = StoreFileSystem.blockDeletions();
+      deletions.countDown();
+      StoreFileSystem.awaitBlockedDeletion();
+      again.countDown();
+    } finally {
+      deletions.countDown();
+      StoreFileSystem.blockDeletions().countDown();
+    }
+  }
+
+  /** Moves are made one after the other, so those before this one are done. */
+  private void awaitEarlierMoves(String... first) {
+    places.move(EXECUTOR, Map.of(SHUFFLE, Map.of(13L, SurviveSettings.place(EXECUTOR))));
+    await().untilAsserted(() -> assertThat(at()).endsWith("fallback"));
+    assertThat(at()).startsWith(first);
   }
 
   @Test
@@ -149,7 +216,9 @@ class SurvivingOutputsTest {
       copied(outputs, 10, 11, 12);
       outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, false));
       StoreFileSystem.awaitBlockedDeletion();
-      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      SparkListenerExecutorRemoved end = new SparkListenerExecutorRemoved(0, EXECUTOR, "killed");
+      new ExecutorEndListener(state).onExecutorRemoved(end);
+      outputs.onExecutorRemoved(end);
       await()
           .untilAsserted(
               () -> assertThat(at()).containsExactly("fallback", "fallback", "fallback", "1"));
@@ -165,7 +234,7 @@ class SurvivingOutputsTest {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
       copied(outputs, 10, 11, 12);
-      outputs.onTaskEnd(notRead(PLACE));
+      outputs.onTaskEnd(notRead(PLACE, SHUFFLE));
       tracker.unregisterMapOutput(SHUFFLE, 0, PLACE);
       tracker.removeOutputsOnExecutor(EXECUTOR);
       await()
@@ -214,12 +283,12 @@ class SurvivingOutputsTest {
     }
   }
 
-  private static SparkListenerTaskEnd notRead() {
-    return notRead(SurviveSettings.place(EXECUTOR));
+  private static SparkListenerTaskEnd notRead(int shuffle) {
+    return notRead(SurviveSettings.place(EXECUTOR), shuffle);
   }
 
-  private static SparkListenerTaskEnd notRead(BlockManagerId place) {
-    FetchFailed failed = new FetchFailed(place, SHUFFLE, 10, 0, 0, "damaged");
+  private static SparkListenerTaskEnd notRead(BlockManagerId place, int shuffle) {
+    FetchFailed failed = new FetchFailed(place, shuffle, 10, 0, 0, "damaged");
     return new SparkListenerTaskEnd(4, 0, "ResultTask", failed, null, null, null);
   }
 
