@@ -240,10 +240,12 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     if (givenUp.contains(copy.shuffleId())) {
       return;
     }
-    BlockManagerId place = SurviveSettings.place(copy.executorId());
-    BlockManagerId first = known.putIfAbsent(copy.mapId(), place);
-    if (copy.leaving() || !state.isRunning(copy.executorId())) {
-      gather(copy, first == null ? place : first);
+    if (copy.own()) {
+      known.putIfAbsent(copy.mapId(), SurviveSettings.place(copy.executorId()));
+    }
+    BlockManagerId place = known.get(copy.mapId());
+    if (place != null && (copy.leaving() || !state.isRunning(copy.executorId()))) {
+      gather(copy, place);
     }
   }
 

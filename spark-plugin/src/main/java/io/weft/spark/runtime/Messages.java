@@ -149,9 +149,11 @@ public final class Messages {
    * Sent after a map output was copied. Not answered.
    *
    * @param executorId of the sender, which has the output
+   * @param own whether the sender has made the copy; if not, the driver knew one of another executor
    * @param leaving whether the sender is decommissioned, so that readers should use the copy
    */
-  public record Copied(String executorId, int shuffleId, long mapId, boolean leaving)
+  public record Copied(
+      String executorId, int shuffleId, long mapId, boolean own, boolean leaving)
       implements ToDriver {}
 
   /**

@@ -82,7 +82,7 @@ class DriverAnswersTest {
 
   @Test
   void aCopyIsPassedOnWithoutAnAnswer() {
-    Copied copy = new Copied("1", 3, 7, false);
+    Copied copy = new Copied("1", 3, 7, true, false);
     assertThat(answers.to(copy)).isNull();
     assertThat(copies).containsExactly(copy);
     assertThat(answers.to(new AskCopied(copy.shuffleId(), copy.mapId())))

@@ -118,7 +118,7 @@ class SurvivingOutputsTest {
       copied(outputs, 10, 11, 12);
       for (int other = SHUFFLE + 1; other <= SHUFFLE + 3; other++) {
         tracker.registerShuffle(other, 1, 1);
-        outputs.copied(new Copied(EXECUTOR, other, 1, false));
+        outputs.copied(new Copied(EXECUTOR, other, 1, true, false));
         outputs.onTaskEnd(notRead(other));
       }
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
@@ -138,7 +138,7 @@ class SurvivingOutputsTest {
       awaitFolder();
       copied(outputs, 10, 11, 12);
       for (int map = 0; map < 5; map++) {
-        outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, map, false));
+        outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, map, true, false));
         outputs.onTaskEnd(notRead(SHUFFLE + 1));
       }
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
@@ -172,9 +172,9 @@ class SurvivingOutputsTest {
     CountDownLatch deletions = StoreFileSystem.blockDeletions();
     try (SurvivingOutputs outputs = start(StoreFileSystem.path(root))) {
       awaitFolder();
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, true, false));
       StoreFileSystem.awaitBlockedDeletion();
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 2, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 2, true, false));
       CountDownLatch again = StoreFileSystem.blockDeletions();
       deletions.countDown();
       StoreFileSystem.awaitBlockedDeletion();
@@ -198,7 +198,7 @@ class SurvivingOutputsTest {
       awaitFolder();
       long epoch = tracker.getEpoch();
       for (int map = 10; map < 10 + MAPS; map++) {
-        outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true));
+        outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true, true));
       }
       await().untilAsserted(() -> assertThat(at()).containsOnly("fallback"));
       await().untilAsserted(() -> assertThat(tracker.getEpoch()).isEqualTo(epoch + 1));
@@ -214,7 +214,7 @@ class SurvivingOutputsTest {
     try (SurvivingOutputs outputs = start(StoreFileSystem.path(root))) {
       awaitFolder();
       copied(outputs, 10, 11, 12);
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, true, false));
       StoreFileSystem.awaitBlockedDeletion();
       SparkListenerExecutorRemoved end = new SparkListenerExecutorRemoved(0, EXECUTOR, "killed");
       new ExecutorEndListener(state).onExecutorRemoved(end);
@@ -248,17 +248,32 @@ class SurvivingOutputsTest {
   void theFirstWriterToReportIsRead() {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
-      outputs.copied(new Copied("2", SHUFFLE, 10, false));
+      outputs.copied(new Copied("2", SHUFFLE, 10, true, false));
       assertThat(outputs.isCopied(SHUFFLE, 10)).isTrue();
       assertThat(outputs.isCopied(SHUFFLE, 11)).isFalse();
       assertThat(outputs.isCopied(SHUFFLE + 1, 10)).isFalse();
       copied(outputs, 10);
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, true));
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, true, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, true, true));
       await()
           .untilAsserted(() -> assertThat(at()).containsExactly("fallback", "fallback", "1", "1"));
       assertThat(statuses().map(status -> status.location().topologyInfo().getOrElse(() -> "none")))
           .containsExactly("2", EXECUTOR, "none", "none");
+    }
+  }
+
+  /** Such a copy may have been forgotten since the executor asked. It has no file of its own. */
+  @Test
+  void aLeavingExecutorWithoutItsOwnCopyIsNoWriter() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      outputs.copied(new Copied("2", SHUFFLE, 10, true, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, false, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, false, true));
+      await().untilAsserted(() -> assertThat(at()).containsExactly("fallback", "1", "1", "1"));
+      assertThat(outputs.isCopied(SHUFFLE, 11)).isFalse();
+      assertThat(statuses().findFirst().orElseThrow().location().topologyInfo().get())
+          .isEqualTo("2");
     }
   }
 
@@ -279,7 +294,7 @@ class SurvivingOutputsTest {
 
   private static void copied(SurvivingOutputs outputs, long... maps) {
     for (long map : maps) {
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true, false));
     }
   }
 
