@@ -3,6 +3,7 @@ package io.weft.spark.driver;
 import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.StatusLock;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Adoption;
 import io.weft.spark.runtime.Messages.Adoption.State;
@@ -218,9 +219,28 @@ public final class OutputAdoptions implements AutoCloseable {
     moveLater(new Move(from, Step.MOVE, null, false), outputs);
   }
 
+  /** Removes the outputs of a shuffle of which only copies are left. Returns at once. */
+  void forgetCopies(int shuffle) {
+    later(
+        () -> {
+          SparkEnv env = SparkEnv.get();
+          if (env != null && env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker) {
+            Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
+            if (known.isDefined()) {
+              known.get().removeOutputsOnExecutor(SurviveSettings.placeId());
+              tracker.incrementEpoch();
+            }
+          }
+        });
+  }
+
   private void moveLater(Move move, Map<Integer, Map<Long, BlockManagerId>> outputs) {
+    later(() -> moveNow(move, outputs));
+  }
+
+  private void later(Runnable work) {
     try {
-      worker.execute(() -> moveNow(move, outputs));
+      worker.execute(work);
     } catch (RejectedExecutionException e) {
       LOG.debug("The application ends", e);
     }

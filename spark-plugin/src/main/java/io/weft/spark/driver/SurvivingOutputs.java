@@ -254,6 +254,15 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     return copies.getOrDefault(shuffle, Map.of()).containsKey(map);
   }
 
+  /**
+   * Takes the message that a copy could not be read. Does not block. Spark takes the reader for the
+   * place of a block that its own iterator reads from a copy, so it would not compute it again.
+   */
+  public void notRead(int shuffle) {
+    forget(shuffle);
+    places.forgetCopies(shuffle);
+  }
+
   private void gather(Copied copy, BlockManagerId place) {
     synchronized (leaving) {
       if (leaving.isEmpty()) {

@@ -115,11 +115,10 @@ final class ExecutorOptions {
         return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(question))))
             .known();
       } catch (Exception e) {
-        if (unanswered.compareAndSet(false, true)) {
-          LOG.warn("The driver did not say whether {} was copied before; it is copied", key, e);
-        }
         if (e instanceof InterruptedException) {
           Thread.currentThread().interrupt();
+        } else if (unanswered.compareAndSet(false, true)) {
+          LOG.warn("The driver did not say whether {} was copied before; it is copied", key, e);
         }
         return false;
       }

@@ -111,6 +111,24 @@ class SurvivingOutputsTest {
     }
   }
 
+  /** Spark's own fetch iterator names the reader as the place of a copy that it could not read. */
+  @Test
+  void outputsWithAnUnreadCopyAreComputedAgain() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12);
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      await()
+          .untilAsserted(
+              () -> assertThat(at()).containsExactly("fallback", "fallback", "fallback", "1"));
+      long epoch = tracker.getEpoch();
+      outputs.notRead(SHUFFLE);
+      await().untilAsserted(() -> assertThat(at()).containsExactly("none", "none", "none", "1"));
+      await().untilAsserted(() -> assertThat(tracker.getEpoch()).isGreaterThan(epoch));
+      assertThat(outputs.isCopied(SHUFFLE, 10)).isFalse();
+    }
+  }
+
   @Test
   void afterAFewFailuresNoCopyIsUsed() {
     try (SurvivingOutputs outputs = start(root)) {
