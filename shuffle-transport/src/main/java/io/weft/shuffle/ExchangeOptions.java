@@ -114,9 +114,10 @@ public record ExchangeOptions(
     /**
      * Called after an output was copied.
      *
+     * @param own whether this executor has made the copy, and not another one
      * @param leaving whether this executor ends, so that readers should use the copy at once
      */
-    void copied(BlockKey key, boolean leaving);
+    void copied(BlockKey key, boolean own, boolean leaving);
   }
 
   /**

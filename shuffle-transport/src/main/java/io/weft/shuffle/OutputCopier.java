@@ -13,7 +13,9 @@ import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -35,6 +37,7 @@ import org.slf4j.LoggerFactory;
  */
 final class OutputCopier implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OutputCopier.class);
+  private static final int NONE = -1;
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
 
   /** The most likely to be needed comes first. */
@@ -48,15 +51,24 @@ final class OutputCopier implements AutoCloseable {
   private final ExchangeCounters counters;
   private final Thread thread = new Thread(this::run, "weft-survive");
 
-  /** Guarded by its own monitor, as are the fields up to {@link #closed}. */
+  /** Guarded by its own monitor, as are the fields up to {@link #copying}. */
   private final TreeSet<Waiting> queue = new TreeSet<>(ORDER);
 
   private long queuedBytes;
   private long lastNumber;
   private boolean closed;
 
-  /** Outputs that are copied or were; completed when the copy ends, exceptionally if it failed. */
-  private final Map<BlockKey, CompletableFuture<Void>> copies = new ConcurrentHashMap<>();
+  /** The shuffle whose output is being copied, or -1. */
+  private int copying = NONE;
+
+  /**
+   * Outputs that this executor copies or has copied. Completed when the copy ends, exceptionally if
+   * it failed, and with false if none was made, because the listener knew one.
+   */
+  private final Map<BlockKey, CompletableFuture<Boolean>> copies = new ConcurrentHashMap<>();
+
+  /** Migrated and adopted outputs, which other executors have written. */
+  private final Set<BlockKey> ofOthers = ConcurrentHashMap.newKeySet();
 
   /** Whether the last copy failed, so that only the first failure in a row is logged. */
   private volatile boolean failing;
@@ -67,7 +79,8 @@ final class OutputCopier implements AutoCloseable {
    * An output that waits.
    *
    * @param own whether this executor has written it, so that no other one has copied it
-   * @param bytes that count as waiting
+   * @param bytes that count as waiting; 0 for requests, and for outputs of other executors, of
+   *     which most have copies
    * @param number in the order of arrival
    * @param since nanoseconds, as of {@code System.nanoTime}
    * @param requested completed when the copy ends; null if no caller waits for it
@@ -78,7 +91,7 @@ final class OutputCopier implements AutoCloseable {
       long bytes,
       long number,
       long since,
-      CompletableFuture<Void> requested) {}
+      CompletableFuture<Boolean> requested) {}
 
   /** Starts the thread. */
   OutputCopier(BlockCatalog catalog, CopyOptions options, ExchangeCounters counters) {
@@ -96,18 +109,36 @@ final class OutputCopier implements AutoCloseable {
    */
   void published(OwnedOutput output, boolean own) {
     BlockKey key = output.index().key();
-    long bytes = output.index().storedBytes();
-    int dropped = 0;
+    long bytes = own ? output.index().storedBytes() : 0;
+    int dropped;
+    if (!own) {
+      ofOthers.add(key);
+    }
     synchronized (queue) {
       queue.add(new Waiting(key, own, bytes, ++lastNumber, System.nanoTime(), null));
       queuedBytes += bytes;
-      while (queuedBytes > options.maxBytesInFlight() && queue.size() > 1) {
-        queuedBytes -= queue.pollLast().bytes();
-        dropped++;
-      }
+      dropped = dropExcess();
       queue.notifyAll();
     }
     skip(dropped, "more bytes wait than may be in flight");
+  }
+
+  /** One output may exceed the limit alone. Returns the number of dropped outputs. */
+  private int dropExcess() {
+    int dropped = 0;
+    Iterator<Waiting> leastNeeded = queue.descendingIterator();
+    while (queuedBytes > options.maxBytesInFlight()) {
+      long bytes = leastNeeded.next().bytes();
+      if (bytes == queuedBytes) {
+        break;
+      }
+      if (bytes > 0) {
+        leastNeeded.remove();
+        queuedBytes -= bytes;
+        dropped++;
+      }
+    }
+    return dropped;
   }
 
   private void skip(int outputs, String reason) {
@@ -122,42 +153,47 @@ final class OutputCopier implements AutoCloseable {
   }
 
   /**
-   * Copies an output before those that wait, unless it was copied before. Returns when it is
-   * copied; the driver then sends readers to the copy.
+   * Copies an output before those that wait, unless it was copied before, by any executor. Returns
+   * when there is a copy; the driver then sends readers to it.
    *
    * @throws IOException if it is not copied within the timeout
    */
   void copyNow(BlockKey key, Duration timeout) throws IOException {
-    CompletableFuture<Void> own = new CompletableFuture<>();
-    CompletableFuture<Void> other = copies.putIfAbsent(key, own);
+    CompletableFuture<Boolean> own = new CompletableFuture<>();
+    CompletableFuture<Boolean> other = copies.putIfAbsent(key, own);
     if (other == null) {
       request(key, own);
     }
+    boolean made;
     try {
-      (other == null ? own : other).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+      made = (other == null ? own : other).get(timeout.toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException | TimeoutException e) {
       throw new IOException(key + " was not copied: " + e, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException(key + " was not copied: the thread was interrupted");
     }
-    options.listener().copied(key, true);
+    options.listener().copied(key, made, true);
   }
 
-  private void request(BlockKey key, CompletableFuture<Void> requested) {
+  private void request(BlockKey key, CompletableFuture<Boolean> requested) {
+    boolean own = !ofOthers.contains(key);
     synchronized (queue) {
       if (closed) {
         requested.completeExceptionally(new IOException("the executor ends"));
       } else {
-        queue.add(new Waiting(key, false, 0, ++lastNumber, System.nanoTime(), requested));
+        queue.add(new Waiting(key, own, 0, ++lastNumber, System.nanoTime(), requested));
         queue.notifyAll();
       }
     }
   }
 
-  /** Forgets a removed shuffle. */
+  /** Forgets a removed shuffle. A copy in progress ends, because it keeps the shuffle's memory. */
   void removed(int shuffle) {
     synchronized (queue) {
+      if (copying == shuffle) {
+        thread.interrupt();
+      }
       queue.removeIf(
           waiting -> {
             boolean ended = waiting.key.shuffleId() == shuffle;
@@ -165,6 +201,7 @@ final class OutputCopier implements AutoCloseable {
             return ended;
           });
     }
+    ofOthers.removeIf(key -> key.shuffleId() == shuffle);
     copies
         .entrySet()
         .removeIf(
@@ -185,10 +222,20 @@ final class OutputCopier implements AutoCloseable {
           copy(next);
         } catch (RuntimeException | Error e) {
           failed(next.key, e);
+        } finally {
+          ended();
         }
       }
     } catch (InterruptedException e) {
       LOG.debug("Map outputs are not copied any more", e);
+    }
+  }
+
+  /** The interrupt of an ended copy must not reach the next one. */
+  private void ended() {
+    synchronized (queue) {
+      copying = NONE;
+      boolean unused = Thread.interrupted();
     }
   }
 
@@ -198,9 +245,9 @@ final class OutputCopier implements AutoCloseable {
     } else if (System.nanoTime() - next.since > options.maxAge().toNanos()) {
       skip(1, "they waited longer than the maximum age");
     } else if (catalog.contains(next.key)) {
-      CompletableFuture<Void> own = new CompletableFuture<>();
+      CompletableFuture<Boolean> own = new CompletableFuture<>();
       if (copies.putIfAbsent(next.key, own) == null && copy(next, own)) {
-        options.listener().copied(next.key, false);
+        options.listener().copied(next.key, true, false);
       }
     }
   }
@@ -215,6 +262,7 @@ final class OutputCopier implements AutoCloseable {
       }
       Waiting next = queue.pollFirst();
       queuedBytes -= next.bytes;
+      copying = next.key.shuffleId();
       return next;
     }
   }
@@ -223,22 +271,24 @@ final class OutputCopier implements AutoCloseable {
    * Copies an output. An error must not end the thread. Returns whether this executor has made a
    * complete copy, and the output is still needed.
    */
-  private boolean copy(Waiting next, CompletableFuture<Void> done) {
+  private boolean copy(Waiting next, CompletableFuture<Boolean> done) {
     BlockKey key = next.key;
     try {
       if (!next.own && options.listener().isCopied(key)) {
-        done.complete(null);
+        // Not remembered: the driver may forget that copy.
+        copies.remove(key, done);
+        done.complete(false);
         return false;
       }
       long bytes = write(key);
       if (!catalog.contains(key)) {
-        options.store().delete(key);
+        delete(key);
         throw new IOException("its shuffle was removed meanwhile");
       }
       counters.increment(ExchangeCounter.OUTPUTS_COPIED);
       counters.add(ExchangeCounter.BYTES_COPIED, bytes);
       failing = false;
-      done.complete(null);
+      done.complete(true);
       return true;
     } catch (IOException | RuntimeException | Error e) {
       failed(key, e);
@@ -264,11 +314,17 @@ final class OutputCopier implements AutoCloseable {
         complete = true;
       } finally {
         if (!complete) {
-          options.store().delete(key);
+          delete(key);
         }
       }
       return output.index().storedBytes();
     }
+  }
+
+  /** Without the interrupt that has ended the copy, which would end the deletion, too. */
+  private void delete(BlockKey key) throws IOException {
+    boolean unused = Thread.interrupted();
+    options.store().delete(key);
   }
 
   private void failed(BlockKey key, Throwable failure) {

@@ -63,6 +63,8 @@ class OutputCopierTest {
   private final MemoryStore store = new MemoryStore(new ConcurrentHashMap<>(), "owner");
   private final List<BlockKey> copied = new CopyOnWriteArrayList<>();
   private final List<BlockKey> leaving = new CopyOnWriteArrayList<>();
+  private final List<BlockKey> ofOthers = new CopyOnWriteArrayList<>();
+  private final List<BlockKey> asked = new CopyOnWriteArrayList<>();
   private final Set<BlockKey> known = ConcurrentHashMap.newKeySet();
   private TestCluster cluster;
 
@@ -86,12 +88,16 @@ class OutputCopierTest {
   private final class Driver implements CopyListener {
     @Override
     public boolean isCopied(BlockKey key) {
+      asked.add(key);
       return known.contains(key);
     }
 
     @Override
-    public void copied(BlockKey key, boolean leaves) {
+    public void copied(BlockKey key, boolean own, boolean leaves) {
       (leaves ? leaving : copied).add(key);
+      if (!own) {
+        ofOthers.add(key);
+      }
     }
   }
 
@@ -242,6 +248,21 @@ class OutputCopierTest {
     await().untilAsserted(() -> assertThat(owner.statistics().retiredBytes()).isZero());
   }
 
+  /** A place that does not answer must not keep the shuffle's memory, or other copies from it. */
+  @Test
+  void theRemovalOfAShuffleEndsItsCopyInProgress() throws Exception {
+    ExecutorExchange owner = cluster.open("owner");
+    store.block();
+    write(owner, 1, 1);
+    assertThat(store.entered.await(1, TimeUnit.MINUTES)).isTrue();
+    store.go = new CountDownLatch(0);
+    owner.removeShuffle(1);
+    write(owner, 2, 1);
+    await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(2, 0)));
+    await().untilAsserted(() -> assertThat(owner.statistics().retiredBytes()).isZero());
+    assertThat(owner.statistics().get(COPIES_FAILED)).isZero();
+  }
+
   @Test
   void aFailedCopyLeavesNoFileAndIsMadeAgainOnRequest() throws IOException {
     ExecutorExchange owner = cluster.open("owner");
@@ -255,6 +276,7 @@ class OutputCopierTest {
     assertThat(owner.copyNow(key)).isTrue();
     assertThat(owner.copyNow(key)).as("copied before").isTrue();
     assertThat(leaving).containsExactly(key, key);
+    assertThat(asked).as("questions about own outputs").isEmpty();
     assertThat(store.files).containsOnlyKeys(key);
   }
 
@@ -307,28 +329,6 @@ class OutputCopierTest {
     assertThat(store.made.subList(0, 2)).containsExactly(new BlockKey(1, 0), key);
   }
 
-  /**
-   * Two executors copy the same output at a place that lets both create it. The first to report is
-   * read; what the other one does later, or fails to do, changes nothing.
-   */
-  @Test
-  void twoWritersOfOneOutputDoNotHarmEachOther() throws IOException {
-    ExecutorExchange owner = cluster.open("owner");
-    write(owner, 1, 1);
-    await().untilAsserted(() -> assertThat(copied).hasSize(1));
-    MemoryStore ofOther = new MemoryStore(store.ofWriters, "other");
-    ofOther.fails = true;
-    cluster.copies(
-        Optional.of(
-            new CopyOptions(ofOther, COPIES, 1L << 30, Duration.ofMinutes(5), new Driver())));
-    ExecutorExchange other = cluster.open("other");
-    write(other, 1, 1);
-    await().untilAsserted(() -> assertThat(other.statistics().get(COPIES_FAILED)).isEqualTo(1));
-    assertThat(readAll(other, requests(1, 0, PARTITIONS)))
-        .containsExactlyInAnyOrderElementsOf(
-            expected(1, 0, 1, 0, PARTITIONS, OutputCopierTest::size));
-  }
-
   @Test
   void outputsOfOthersAreCopiedOnlyIfTheDriverKnowsNoCopy() throws IOException {
     ExecutorExchange owner = cluster.open("owner");
@@ -342,7 +342,48 @@ class OutputCopierTest {
     await().untilAsserted(() -> assertThat(copied).containsExactly(new BlockKey(1, 1)));
     assertThat(owner.copyNow(new BlockKey(1, 0))).isTrue();
     assertThat(leaving).as("readers use the known copy").containsExactly(new BlockKey(1, 0));
+    assertThat(ofOthers).containsExactly(new BlockKey(1, 0));
     assertThat(store.files).containsOnlyKeys(new BlockKey(1, 1));
+  }
+
+  /** A copy is forgotten if another one of its shuffle was not read. */
+  @Test
+  void aCopyThatTheDriverHasForgottenIsMadeAgain() throws IOException {
+    ExecutorExchange owner = cluster.open("owner");
+    cluster.copies(Optional.empty());
+    ExecutorExchange former = cluster.open("former");
+    BlockKey key = new BlockKey(1, 0);
+    known.add(key);
+    write(former, 1, 1);
+    migrate(former, owner, key);
+    assertThat(owner.copyNow(key)).isTrue();
+    assertThat(ofOthers).containsExactly(key);
+    known.clear();
+    assertThat(owner.copyNow(key)).isTrue();
+    assertThat(store.files).containsOnlyKeys(key);
+    assertThat(ofOthers).as("of its own").containsExactly(key);
+  }
+
+  /** Most outputs of others have copies, so they must not push out those that have none. */
+  @Test
+  void outputsOfOthersDoNotCountAsWaiting() throws Exception {
+    limits(1, Duration.ofMinutes(5));
+    ExecutorExchange owner = cluster.open("owner");
+    cluster.copies(Optional.empty());
+    ExecutorExchange former = cluster.open("former");
+    store.block();
+    write(owner, 1, 1);
+    assertThat(store.entered.await(1, TimeUnit.MINUTES)).isTrue();
+    write(owner, 2, 1);
+    write(former, 3, 2);
+    for (int map = 0; map < 2; map++) {
+      known.add(new BlockKey(3, map));
+      migrate(former, owner, new BlockKey(3, map));
+    }
+    store.go.countDown();
+    await().untilAsserted(() -> assertThat(copied).hasSize(2));
+    assertThat(copied).containsExactly(new BlockKey(1, 0), new BlockKey(2, 0));
+    assertThat(owner.statistics().get(COPIES_SKIPPED)).isZero();
   }
 
   private static void migrate(ExecutorExchange from, ExecutorExchange to, BlockKey key)

@@ -134,6 +134,14 @@ final class WeftDriver implements DriverPlugin {
       SurvivingOutputs known = copies;
       return known != null && known.isCopied(shuffle, map);
     }
+
+    @Override
+    public void notRead(int shuffle) {
+      SurvivingOutputs known = copies;
+      if (known != null) {
+        known.notRead(shuffle);
+      }
+    }
   }
 
   private static void setUp(SparkConf conf, Activation activation) {

@@ -15,6 +15,7 @@ import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.runtime.Messages.CopyKnown;
+import io.weft.spark.runtime.Messages.CopyNotRead;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.spark.runtime.Messages.Found;
@@ -62,6 +63,9 @@ public final class DriverAnswers {
 
     /** Whether a copy of an output is known. */
     boolean isCopied(int shuffle, long map);
+
+    /** Takes the message of an executor that could not read a copy of a shuffle. */
+    void notRead(int shuffle);
   }
 
   /**
@@ -116,6 +120,8 @@ public final class DriverAnswers {
       copies.copied(copied);
     } else if (message instanceof AskCopied ask) {
       return new CopyKnown(copies.isCopied(ask.shuffleId(), ask.mapId()));
+    } else if (message instanceof CopyNotRead unread) {
+      copies.notRead(unread.shuffleId());
     } else if (message instanceof Hello hello) {
       return greet(hello);
     } else if (message instanceof Announce announce) {

@@ -3,6 +3,7 @@ package io.weft.spark.driver;
 import io.weft.shuffle.AdoptionAgreement.Step;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.StatusLock;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.runtime.Messages.Adopt;
 import io.weft.spark.runtime.Messages.Adoption;
 import io.weft.spark.runtime.Messages.Adoption.State;
@@ -143,7 +144,7 @@ public final class OutputAdoptions implements AutoCloseable {
     if (env == null || !(env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker)) {
       return Adoption.refused("the application ends");
     }
-    Move move = new Move(asked.executorId(), asked.step(), asked.adopter());
+    Move move = new Move(asked.executorId(), asked.step(), asked.adopter(), true);
     BlockManagerId place = location(asked);
     Outputs outputs = new Outputs(new HashMap<>(), new HashMap<>());
     try {
@@ -207,8 +208,39 @@ public final class OutputAdoptions implements AutoCloseable {
    * @param outputs the other places of outputs of any executors, by map id, by shuffle
    */
   void move(String from, Map<Integer, Map<Long, BlockManagerId>> outputs) {
+    moveLater(new Move(from, Step.MOVE, null, true), outputs);
+  }
+
+  /**
+   * Like {@link #move}, but only for outputs that Spark has removed. Readers of the others still
+   * use the executor.
+   */
+  void restore(String from, Map<Integer, Map<Long, BlockManagerId>> outputs) {
+    moveLater(new Move(from, Step.MOVE, null, false), outputs);
+  }
+
+  /** Removes the outputs of a shuffle of which only copies are left. Returns at once. */
+  void forgetCopies(int shuffle) {
+    later(
+        () -> {
+          SparkEnv env = SparkEnv.get();
+          if (env != null && env.mapOutputTracker() instanceof MapOutputTrackerMaster tracker) {
+            Option<ShuffleStatus> known = tracker.shuffleStatuses().get(shuffle);
+            if (known.isDefined()) {
+              known.get().removeOutputsOnExecutor(SurviveSettings.placeId());
+              tracker.incrementEpoch();
+            }
+          }
+        });
+  }
+
+  private void moveLater(Move move, Map<Integer, Map<Long, BlockManagerId>> outputs) {
+    later(() -> moveNow(move, outputs));
+  }
+
+  private void later(Runnable work) {
     try {
-      worker.execute(() -> moveNow(new Move(from, Step.MOVE, null), outputs));
+      worker.execute(work);
     } catch (RejectedExecutionException e) {
       LOG.debug("The application ends", e);
     }
@@ -242,8 +274,9 @@ public final class OutputAdoptions implements AutoCloseable {
    *
    * @param from the executor that has or had the outputs
    * @param adopter whose outputs count as moved already; null if there is none
+   * @param current whether outputs move that Spark has not removed
    */
-  private record Move(String from, Step step, String adopter) {}
+  private record Move(String from, Step step, String adopter, boolean current) {}
 
   private void perform(
       MapOutputTrackerMaster tracker,
@@ -264,22 +297,30 @@ public final class OutputAdoptions implements AutoCloseable {
           for (int index = 0; index < statuses.mapStatuses().length; index++) {
             MapStatus status = rules.status(statuses, index);
             BlockManagerId place = status == null ? null : places.apply(status.mapId());
-            if (place != null) {
-              if (move.step() == Step.MOVE) {
-                boolean moves = !isAt(status, place.executorId());
-                statuses.updateMapOutput(status.mapId(), place);
-                if (moves) {
-                  outputs.moved.merge(shuffle, 1L, Long::sum);
-                }
-              }
-              yes.add(status.mapId());
+            if (place == null) {
+              continue;
             }
+            if (move.step() == Step.MOVE && !isAt(status, place.executorId())) {
+              moveTo(place, statuses, status, index);
+              outputs.moved.merge(shuffle, 1L, Long::sum);
+            }
+            yes.add(status.mapId());
           }
         });
     long[] found = yes.build().toArray();
     if (found.length > 0) {
       outputs.found.put(shuffle, found);
     }
+  }
+
+  /**
+   * Spark looks up map ids in a map of its own. When it brings a removed status back, it does not
+   * enter the id again, so the output could not be moved a second time.
+   */
+  private static void moveTo(
+      BlockManagerId place, ShuffleStatus statuses, MapStatus status, int index) {
+    statuses.mapIdToMapIndex().update(status.mapId(), index);
+    statuses.updateMapOutput(status.mapId(), place);
   }
 
   /** Which statuses of a shuffle a question is about. For one use within the statuses' lock. */
@@ -306,7 +347,7 @@ public final class OutputAdoptions implements AutoCloseable {
     MapStatus status(ShuffleStatus statuses, int index) {
       MapStatus current = statuses.mapStatuses()[index];
       if (current != null) {
-        boolean there = moves && isAt(current, move.from());
+        boolean there = moves && move.current() && isAt(current, move.from());
         boolean before = move.adopter() != null && isAt(current, move.adopter());
         return there || before ? current : null;
       }

@@ -5,6 +5,7 @@ import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.runtime.CopyFolder;
 import io.weft.spark.runtime.Messages.Copied;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -54,6 +55,9 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
    */
   private static final long ADOPTION_MILLIS = 100;
 
+  /** Time to the second look, for failures whose outputs Spark forgets late. */
+  private static final long SECOND_LOOK_MILLIS = 60;
+
   /** Copies of a leaving executor are gathered for this time, because a move visits all outputs. */
   private static final long GATHER_MILLIS = 150;
 
@@ -75,8 +79,8 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   /** The places of copies by map id, by shuffle. */
   private final Map<Integer, Map<Long, BlockManagerId>> copies = new ConcurrentHashMap<>();
 
-  /** The place of all copies of an executor, by its id. */
-  private final Map<String, BlockManagerId> writers = new ConcurrentHashMap<>();
+  /** Shuffles of which a copy could not be read. Their copies are not used. */
+  private final Set<Integer> givenUp = ConcurrentHashMap.newKeySet();
 
   private final ScheduledThreadPoolExecutor thread = scheduler("weft-survive");
   private final ScheduledThreadPoolExecutor moves = scheduler("weft-survive-moves");
@@ -96,7 +100,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   /** Lost executors whose outputs will be moved soon. */
   private final Set<String> lost = ConcurrentHashMap.newKeySet();
 
-  /** How often copies of a shuffle could not be read. */
+  /** The number of shuffles of which a copy could not be read. */
   private final AtomicInteger broken = new AtomicInteger();
 
   /**
@@ -179,17 +183,35 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     try {
       current.mark();
       marked = System.nanoTime();
+    } catch (NoSuchFileException e) {
+      LOG.warn("The folder {} of copies was deleted, and is created again", current);
+      copies.clear();
+      recreate(current);
     } catch (IOException | RuntimeException e) {
       LOG.debug("The mark in {} was not renewed; this is tried again", current, e);
     }
   }
 
+  private void recreate(CopyFolder current) {
+    try {
+      current.create();
+      marked = System.nanoTime();
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("{} was not created again; this is tried again", current, e);
+    }
+  }
+
+  /** A deletion may take seconds, so the mark is renewed meanwhile. */
   private void deleteEnded(CopyFolder current) {
     for (int shuffle : DriverState.ended(List.copyOf(copies.keySet()))) {
+      mark(current);
+      // Before the deletion, so that a copy reported during it is deleted by the next round.
+      copies.remove(shuffle);
+      givenUp.remove(shuffle);
       try {
         current.deleteShuffle(shuffle);
-        copies.remove(shuffle);
       } catch (IOException | RuntimeException e) {
+        copies.putIfAbsent(shuffle, new ConcurrentHashMap<>());
         LOG.debug("Copies of shuffle {} were not deleted; this is tried again", shuffle, e);
       }
     }
@@ -213,19 +235,32 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
     if (folder == null) {
       return;
     }
-    BlockManagerId place = writers.computeIfAbsent(copy.executorId(), SurviveSettings::place);
-    BlockManagerId first =
-        copies
-            .computeIfAbsent(copy.shuffleId(), shuffle -> new ConcurrentHashMap<>())
-            .putIfAbsent(copy.mapId(), place);
-    if (copy.leaving() || !state.isRunning(copy.executorId())) {
-      gather(copy, first == null ? place : first);
+    Map<Long, BlockManagerId> known =
+        copies.computeIfAbsent(copy.shuffleId(), shuffle -> new ConcurrentHashMap<>());
+    if (givenUp.contains(copy.shuffleId())) {
+      return;
+    }
+    if (copy.own()) {
+      known.putIfAbsent(copy.mapId(), SurviveSettings.place(copy.executorId()));
+    }
+    BlockManagerId place = known.get(copy.mapId());
+    if (place != null && (copy.leaving() || !state.isRunning(copy.executorId()))) {
+      gather(copy, place);
     }
   }
 
   /** Whether an executor has reported a copy of an output. */
   public boolean isCopied(int shuffle, long map) {
     return copies.getOrDefault(shuffle, Map.of()).containsKey(map);
+  }
+
+  /**
+   * Takes the message that a copy could not be read. Does not block. Spark takes the reader for the
+   * place of a block that its own iterator reads from a copy, so it would not compute it again.
+   */
+  public void notRead(int shuffle) {
+    forget(shuffle);
+    places.forgetCopies(shuffle);
   }
 
   private void gather(Copied copy, BlockManagerId place) {
@@ -258,7 +293,8 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
 
   /**
    * After a failed fetch, Spark forgets all outputs of the executor and computes them again, even
-   * if it removes the executor much later or never. So they are read from their copies.
+   * if it removes the executor much later or never. So they are read from their copies. Those that
+   * it did not forget stay: the executor may live, and Spark ignores some failures.
    */
   @Override
   public void onTaskEnd(SparkListenerTaskEnd end) {
@@ -266,7 +302,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
       return;
     }
     if (failed.bmAddress().executorId().equals(SurviveSettings.placeId())) {
-      forget(failed);
+      forget(failed.shuffleId());
     } else {
       moveSoon(failed.bmAddress().executorId());
     }
@@ -275,21 +311,37 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   /** Many tasks may report the same loss. */
   private void moveSoon(String executor) {
     if (lost.add(executor)) {
-      Runnable move =
-          () -> {
-            lost.remove(executor);
-            move(executor, copies);
-          };
-      ScheduledFuture<?> unused = moves.schedule(move, ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
+      ScheduledFuture<?> unused =
+          moves.schedule(() -> look(executor), ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  private void look(String executor) {
+    lost.remove(executor);
+    if (state.isRunning(executor)) {
+      restore(executor);
+      ScheduledFuture<?> unused =
+          moves.schedule(() -> restore(executor), SECOND_LOOK_MILLIS, TimeUnit.MILLISECONDS);
+    } else {
+      move(executor, copies);
+    }
+  }
+
+  private void restore(String executor) {
+    if (broken.get() < MAX_BROKEN) {
+      places.restore(executor, copies);
     }
   }
 
   /** Forgets the copies of a shuffle of which one could not be read. */
-  private void forget(FetchFailed failed) {
+  private void forget(int shuffle) {
+    if (!givenUp.add(shuffle)) {
+      return; // Another task has reported a failure.
+    }
     // The key stays, so that the files are deleted with the shuffle.
-    Map<Long, BlockManagerId> dropped = copies.put(failed.shuffleId(), new ConcurrentHashMap<>());
+    Map<Long, BlockManagerId> dropped = copies.put(shuffle, new ConcurrentHashMap<>());
     if (dropped == null || dropped.isEmpty()) {
-      return; // Another task has reported the same failure.
+      return; // Not a shuffle of Weft.
     }
     LOG.warn("A copy was not read; {} copies of its shuffle are left unused", dropped.size());
     if (broken.incrementAndGet() == MAX_BROKEN) {

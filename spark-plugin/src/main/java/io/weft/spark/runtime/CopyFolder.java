@@ -216,11 +216,23 @@ public final class CopyFolder implements CopyStore {
     }
     requireSafe();
     FileSystem.mkdirs(files, folder, OWNER_ONLY);
-    mark();
+    writeMark();
   }
 
-  /** Renews the mark, which keeps the folder from sweeps. It has the age at which it is swept. */
+  /**
+   * Renews the mark, which keeps the folder from sweeps.
+   *
+   * @throws NoSuchFileException if the folder is gone
+   */
   public void mark() throws IOException {
+    if (!files.exists(folder)) {
+      throw new NoSuchFileException(folder.toString());
+    }
+    writeMark();
+  }
+
+  /** The mark has the age at which the folder is swept. */
+  private void writeMark() throws IOException {
     Path file = new Path(folder, MARK);
     try (OutputStream out =
         files instanceof LocalFileSystem

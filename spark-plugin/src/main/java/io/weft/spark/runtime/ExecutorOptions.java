@@ -26,6 +26,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.PluginContext;
@@ -105,6 +106,8 @@ final class ExecutorOptions {
 
   /** What the driver knows of copies. A lost message costs a copy, or what it could have saved. */
   private final class DriversCopies implements CopyListener {
+    private final AtomicBoolean unanswered = new AtomicBoolean();
+
     @Override
     public boolean isCopied(BlockKey key) {
       try {
@@ -112,19 +115,21 @@ final class ExecutorOptions {
         return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(question))))
             .known();
       } catch (Exception e) {
-        LOG.debug("The driver did not say whether {} was copied before", key, e);
         if (e instanceof InterruptedException) {
           Thread.currentThread().interrupt();
+        } else if (unanswered.compareAndSet(false, true)) {
+          LOG.warn("The driver did not say whether {} was copied before; it is copied", key, e);
         }
         return false;
       }
     }
 
     @Override
-    public void copied(BlockKey key, boolean leaving) {
+    public void copied(BlockKey key, boolean own, boolean leaving) {
       try {
         context.send(
-            MessageCodec.encode(new Copied(executorId, key.shuffleId(), key.mapId(), leaving)));
+            MessageCodec.encode(
+                new Copied(executorId, key.shuffleId(), key.mapId(), own, leaving)));
       } catch (IOException | RuntimeException e) {
         LOG.warn("The driver does not know that {} was copied", key, e);
       }

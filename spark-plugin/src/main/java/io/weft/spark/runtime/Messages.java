@@ -40,6 +40,7 @@ public final class Messages {
           AskAdoption,
           Copied,
           AskCopied,
+          CopyNotRead,
           FeedRankReport {}
 
   /**
@@ -149,9 +150,11 @@ public final class Messages {
    * Sent after a map output was copied. Not answered.
    *
    * @param executorId of the sender, which has the output
+   * @param own whether the sender has made the copy; if not, the driver knew one of another
+   *     executor
    * @param leaving whether the sender is decommissioned, so that readers should use the copy
    */
-  public record Copied(String executorId, int shuffleId, long mapId, boolean leaving)
+  public record Copied(String executorId, int shuffleId, long mapId, boolean own, boolean leaving)
       implements ToDriver {}
 
   /**
@@ -159,6 +162,9 @@ public final class Messages {
    * a {@link CopyKnown}.
    */
   public record AskCopied(int shuffleId, long mapId) implements ToDriver {}
+
+  /** Sent when Spark's own reader could not read a copy of a shuffle. Not answered. */
+  public record CopyNotRead(int shuffleId) implements ToDriver {}
 
   /** The answer to {@link AskCopied}. */
   public record CopyKnown(boolean known) implements Serializable {}

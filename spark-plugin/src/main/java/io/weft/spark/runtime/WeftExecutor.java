@@ -3,6 +3,7 @@ package io.weft.spark.runtime;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.spark.config.Activation;
 import io.weft.spark.runtime.Messages.ToDriver;
+import java.io.IOException;
 import java.util.Optional;
 import org.apache.spark.api.plugin.PluginContext;
 
@@ -51,6 +52,14 @@ public final class WeftExecutor {
       throw new IllegalStateException("Weft has stopped in this JVM and cannot send " + message);
     }
     return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+  }
+
+  /** Sends a message that needs no answer to the driver. Does nothing if Weft has stopped. */
+  public static void send(ToDriver message) throws IOException {
+    PluginContext context = driver;
+    if (context != null) {
+      context.send(MessageCodec.encode(message));
+    }
   }
 
   static void start(ExecutorExchange exchange, PluginContext context) {

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import org.apache.spark.MapOutputTracker;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.FetchFailedException;
@@ -69,6 +70,14 @@ public record ShuffleBlocks(List<BlockRequest> requests, Map<String, BlockManage
       collect(source, executor._2(), range, requests);
     }
     return new ShuffleBlocks(requests, locations);
+  }
+
+  /** The version of Spark's map output tracker. Within one, an executor's look-ups are the same. */
+  static long version() {
+    MapOutputTracker tracker = SparkEnv.get().mapOutputTracker();
+    synchronized (tracker.epochLock()) {
+      return tracker.epoch();
+    }
   }
 
   /** The executor's id, or the name of its copies. */

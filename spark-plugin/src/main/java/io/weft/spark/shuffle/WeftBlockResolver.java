@@ -1,11 +1,14 @@
 package io.weft.spark.shuffle;
 
 import io.weft.shuffle.ExecutorExchange;
+import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.Checksum.ChecksumException;
 import io.weft.spark.config.SurviveSettings;
+import io.weft.spark.runtime.Messages.CopyNotRead;
 import io.weft.spark.runtime.WeftExecutor;
+import io.weft.spark.shuffle.BlockLookups.Found;
 import io.weft.spark.shuffle.ShuffleBlocks.ReadRange;
 import java.io.File;
 import java.io.IOException;
@@ -45,6 +48,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
 
   private final IndexShuffleBlockResolver sorted;
   private final RewrittenBlocks rewritten;
+  private final BlockLookups lookups = new BlockLookups(ShuffleBlocks::of, ShuffleBlocks::version);
   private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean warned = new AtomicBoolean();
 
@@ -67,19 +71,35 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   @Override
   public ManagedBuffer getBlockData(BlockId block, Option<String[]> folders) {
     Optional<ExecutorExchange> exchange = WeftExecutor.current();
-    Optional<BlockRequest> request = exchange.flatMap(running -> request(running, block, folders));
-    if (request.isEmpty()) {
+    Optional<Found> found = exchange.flatMap(running -> request(running, block, folders));
+    if (found.isEmpty()) {
       return sorted.getBlockData(block, folders);
     }
     try {
-      return rewritten.rewrite(exchange.orElseThrow(), request.get(), block);
+      return rewritten.rewrite(exchange.orElseThrow(), found.get().request(), block);
     } catch (IOException e) {
+      if (found.get().copied() && isFetchFailure(e)) {
+        reportUnread(found.get().request().key());
+      }
       throw SneakyThrow.<RuntimeException>raise(e);
     }
   }
 
+  private static boolean isFetchFailure(IOException e) {
+    return e instanceof BlockFetchException || e.getCause() instanceof BlockFetchException;
+  }
+
+  /** Spark's iterator names this executor as the place of the block that failed, not the copy. */
+  private static void reportUnread(BlockKey key) {
+    try {
+      WeftExecutor.send(new CopyNotRead(key.shuffleId()));
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("The driver does not know that the copy of {} was not read", key, e);
+    }
+  }
+
   /** Returns the request for a block, if it is one of Weft. */
-  private Optional<BlockRequest> request(
+  private Optional<Found> request(
       ExecutorExchange exchange, BlockId block, Option<String[]> folders) {
     if (block instanceof ShuffleBlockId one) {
       int partition = one.reduceId();
@@ -97,13 +117,14 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
     return new ReadRange(shuffleId, 0, Integer.MAX_VALUE, startPartition, endPartition);
   }
 
-  private Optional<BlockRequest> request(
+  private Optional<Found> request(
       ExecutorExchange exchange, long mapId, ReadRange range, Option<String[]> folders) {
     BlockKey key = new BlockKey(range.shuffleId(), mapId);
     if (MigratedBlocks.holds(exchange, key)) {
       String own = exchange.address().executorId();
-      return Optional.of(
-          new BlockRequest(own, key, 0, range.startPartition(), range.endPartition(), 0));
+      BlockRequest request =
+          new BlockRequest(own, key, 0, range.startPartition(), range.endPartition(), 0);
+      return Optional.of(new Found(request, false));
     }
     boolean isSorted = sorted.getIndexFile(range.shuffleId(), mapId, folders).exists();
     if (isSorted || (folders.isEmpty() && !copies)) {
@@ -111,9 +132,7 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
     }
     // The folders do not name their executor, and without folders Spark resolves blocks in its
     // fallback storage. The driver knows who has the map output, or who has written its copy.
-    return ShuffleBlocks.of(range).requests().stream()
-        .filter(request -> request.key().equals(key))
-        .findFirst();
+    return lookups.find(range, mapId);
   }
 
   /**
@@ -199,5 +218,6 @@ final class WeftBlockResolver extends IndexShuffleBlockResolver {
   void forget(int shuffleId) {
     skipped.remove(shuffleId);
     rewritten.forget(shuffleId);
+    lookups.forget(shuffleId);
   }
 }

@@ -27,6 +27,7 @@ import io.weft.spark.runtime.Messages.AskLosses;
 import io.weft.spark.runtime.Messages.CliqueCall;
 import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.runtime.Messages.CopyKnown;
+import io.weft.spark.runtime.Messages.CopyNotRead;
 import io.weft.spark.runtime.Messages.Ended;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Found;
@@ -69,6 +70,11 @@ class DriverAnswersTest {
               return copies.stream()
                   .anyMatch(copy -> copy.shuffleId() == shuffle && copy.mapId() == map);
             }
+
+            @Override
+            public void notRead(int shuffle) {
+              copies.removeIf(copy -> copy.shuffleId() == shuffle);
+            }
           },
           pressed::add);
 
@@ -82,13 +88,15 @@ class DriverAnswersTest {
 
   @Test
   void aCopyIsPassedOnWithoutAnAnswer() {
-    Copied copy = new Copied("1", 3, 7, false);
+    Copied copy = new Copied("1", 3, 7, true, false);
     assertThat(answers.to(copy)).isNull();
     assertThat(copies).containsExactly(copy);
     assertThat(answers.to(new AskCopied(copy.shuffleId(), copy.mapId())))
         .isEqualTo(new CopyKnown(true));
     assertThat(answers.to(new AskCopied(copy.shuffleId(), copy.mapId() + 1)))
         .isEqualTo(new CopyKnown(false));
+    assertThat(answers.to(new CopyNotRead(copy.shuffleId()))).isNull();
+    assertThat(copies).isEmpty();
   }
 
   @Test

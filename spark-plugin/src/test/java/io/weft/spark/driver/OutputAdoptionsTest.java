@@ -120,6 +120,30 @@ class OutputAdoptionsTest {
     assertThat(tracker.getNumAvailableOutputs(SHUFFLE)).isEqualTo(3);
   }
 
+  /** Spark does not find an output that it has brought back. */
+  @Test
+  void outputsThatCameBackMoveAgain() {
+    tracker.removeOutputsOnExecutor("1");
+    assertThat(moved(adopt(10, 11))).containsExactlyInAnyOrder(10, 11);
+    assertThat(places()).containsExactly("2", "2", "none", "3");
+    adoptions.move("2", Map.of(SHUFFLE, Map.of(10L, SurviveSettings.place("2"))));
+    await().untilAsserted(() -> assertThat(places()).containsExactly("fallback", "2", "none", "3"));
+    tracker.updateMapOutput(SHUFFLE, 11, THIRD);
+    assertThat(places()).as("Spark's own move").containsExactly("fallback", "3", "none", "3");
+    tracker.removeOutputsOnExecutor("3");
+    tracker.registerMapOutput(SHUFFLE, 1, status(DEAD, 50));
+    assertThat(places()).as("computed again").containsExactly("fallback", "1", "none", "none");
+    assertThat(status(1).mapId()).isEqualTo(50);
+  }
+
+  @Test
+  void onlyRemovedOutputsAreRestored() {
+    tracker.unregisterMapOutput(SHUFFLE, 2, DEAD);
+    BlockManagerId copy = SurviveSettings.place("1");
+    adoptions.restore("1", Map.of(SHUFFLE, Map.of(10L, copy, 12L, copy)));
+    await().untilAsserted(() -> assertThat(places()).containsExactly("1", "1", "fallback", "3"));
+  }
+
   @Test
   void aSelectionMovesNothing() {
     tracker.unregisterMapOutput(SHUFFLE, 0, DEAD);

@@ -7,6 +7,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.Activation;
 import io.weft.spark.config.SurviveSettings;
+import io.weft.spark.driver.DriverState.ExecutorEndListener;
 import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.runtime.Messages.Copied;
 import io.weft.spark.runtime.StoreFileSystem;
@@ -102,10 +103,29 @@ class SurvivingOutputsTest {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
       copied(outputs, 10, 11);
-      outputs.onTaskEnd(notRead());
+      outputs.onTaskEnd(notRead(SHUFFLE));
       copied(outputs, 12);
+      assertThat(outputs.isCopied(SHUFFLE, 12)).isFalse();
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
-      await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "fallback", "1"));
+      awaitEarlierMoves("1", "1", "1");
+    }
+  }
+
+  /** Spark's own fetch iterator names the reader as the place of a copy that it could not read. */
+  @Test
+  void outputsWithAnUnreadCopyAreComputedAgain() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12);
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      await()
+          .untilAsserted(
+              () -> assertThat(at()).containsExactly("fallback", "fallback", "fallback", "1"));
+      long epoch = tracker.getEpoch();
+      outputs.notRead(SHUFFLE);
+      await().untilAsserted(() -> assertThat(at()).containsExactly("none", "none", "none", "1"));
+      await().untilAsserted(() -> assertThat(tracker.getEpoch()).isGreaterThan(epoch));
+      assertThat(outputs.isCopied(SHUFFLE, 10)).isFalse();
     }
   }
 
@@ -113,16 +133,81 @@ class SurvivingOutputsTest {
   void afterAFewFailuresNoCopyIsUsed() {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
-      for (int map = 10; map < 13; map++) {
-        copied(outputs, map);
-        outputs.onTaskEnd(notRead());
-        outputs.onTaskEnd(notRead());
-      }
       copied(outputs, 10, 11, 12);
+      for (int other = SHUFFLE + 1; other <= SHUFFLE + 3; other++) {
+        tracker.registerShuffle(other, 1, 1);
+        outputs.copied(new Copied(EXECUTOR, other, 1, true, false));
+        outputs.onTaskEnd(notRead(other));
+      }
       outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
-      places.move(EXECUTOR, Map.of(SHUFFLE, Map.of(13L, SurviveSettings.place(EXECUTOR))));
+      awaitEarlierMoves("1", "1", "1");
+    } finally {
+      for (int other = SHUFFLE + 1; other <= SHUFFLE + 3; other++) {
+        tracker.unregisterShuffle(other);
+      }
+    }
+  }
+
+  /** A short outage of the store is one failure. */
+  @Test
+  void eachShuffleCountsOnce() {
+    tracker.registerShuffle(SHUFFLE + 1, 1, 1);
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12);
+      for (int map = 0; map < 5; map++) {
+        outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, map, true, false));
+        outputs.onTaskEnd(notRead(SHUFFLE + 1));
+      }
+      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      awaitEarlierMoves("fallback", "fallback", "fallback");
+    } finally {
+      tracker.unregisterShuffle(SHUFFLE + 1);
+    }
+  }
+
+  /** Spark may ignore the failure of a task of an old attempt, or have forgotten before. */
+  @Test
+  void outputsThatSparkDidNotForgetAreReadFromTheirExecutor() {
+    BlockManagerId other = BlockManagerId.apply("2", "host", 7001, Option.empty());
+    state.announced(new PeerAddress("2", "00000002", "host", 1, "/f", "t", "boot", "1"));
+    tracker.registerMapOutput(SHUFFLE, 3, MapStatuses.create(other, new long[] {1}, 13, 0));
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      copied(outputs, 10, 11, 12, 13);
+      outputs.onTaskEnd(notRead(PLACE, SHUFFLE));
+      outputs.onTaskEnd(notRead(other, SHUFFLE));
+      tracker.removeOutputsOnExecutor("2");
       await().untilAsserted(() -> assertThat(at()).containsExactly("1", "1", "1", "fallback"));
     }
+  }
+
+  /** The file of a copy that is written while its shuffle is deleted. */
+  @Test
+  void aCopyReportedDuringTheDeletionOfItsShuffleIsDeletedToo() throws Exception {
+    conf.set("spark.master", "local-cluster[2,1,1024]");
+    conf.set(StoreFileSystem.SETTING, StoreFileSystem.class.getName());
+    CountDownLatch deletions = StoreFileSystem.blockDeletions();
+    try (SurvivingOutputs outputs = start(StoreFileSystem.path(root))) {
+      awaitFolder();
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, true, false));
+      StoreFileSystem.awaitBlockedDeletion();
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 2, true, false));
+      CountDownLatch again = StoreFileSystem.blockDeletions();
+      deletions.countDown();
+      StoreFileSystem.awaitBlockedDeletion();
+      again.countDown();
+    } finally {
+      deletions.countDown();
+      StoreFileSystem.blockDeletions().countDown();
+    }
+  }
+
+  /** Moves are made one after the other, so those before this one are done. */
+  private void awaitEarlierMoves(String... first) {
+    places.move(EXECUTOR, Map.of(SHUFFLE, Map.of(13L, SurviveSettings.place(EXECUTOR))));
+    await().untilAsserted(() -> assertThat(at()).endsWith("fallback"));
+    assertThat(at()).startsWith(first);
   }
 
   @Test
@@ -131,7 +216,7 @@ class SurvivingOutputsTest {
       awaitFolder();
       long epoch = tracker.getEpoch();
       for (int map = 10; map < 10 + MAPS; map++) {
-        outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true));
+        outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true, true));
       }
       await().untilAsserted(() -> assertThat(at()).containsOnly("fallback"));
       await().untilAsserted(() -> assertThat(tracker.getEpoch()).isEqualTo(epoch + 1));
@@ -147,9 +232,11 @@ class SurvivingOutputsTest {
     try (SurvivingOutputs outputs = start(StoreFileSystem.path(root))) {
       awaitFolder();
       copied(outputs, 10, 11, 12);
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE + 1, 1, true, false));
       StoreFileSystem.awaitBlockedDeletion();
-      outputs.onExecutorRemoved(new SparkListenerExecutorRemoved(0, EXECUTOR, "killed"));
+      SparkListenerExecutorRemoved end = new SparkListenerExecutorRemoved(0, EXECUTOR, "killed");
+      new ExecutorEndListener(state).onExecutorRemoved(end);
+      outputs.onExecutorRemoved(end);
       await()
           .untilAsserted(
               () -> assertThat(at()).containsExactly("fallback", "fallback", "fallback", "1"));
@@ -165,7 +252,7 @@ class SurvivingOutputsTest {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
       copied(outputs, 10, 11, 12);
-      outputs.onTaskEnd(notRead(PLACE));
+      outputs.onTaskEnd(notRead(PLACE, SHUFFLE));
       tracker.unregisterMapOutput(SHUFFLE, 0, PLACE);
       tracker.removeOutputsOnExecutor(EXECUTOR);
       await()
@@ -179,17 +266,32 @@ class SurvivingOutputsTest {
   void theFirstWriterToReportIsRead() {
     try (SurvivingOutputs outputs = start(root)) {
       awaitFolder();
-      outputs.copied(new Copied("2", SHUFFLE, 10, false));
+      outputs.copied(new Copied("2", SHUFFLE, 10, true, false));
       assertThat(outputs.isCopied(SHUFFLE, 10)).isTrue();
       assertThat(outputs.isCopied(SHUFFLE, 11)).isFalse();
       assertThat(outputs.isCopied(SHUFFLE + 1, 10)).isFalse();
       copied(outputs, 10);
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, true));
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, true, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, true, true));
       await()
           .untilAsserted(() -> assertThat(at()).containsExactly("fallback", "fallback", "1", "1"));
       assertThat(statuses().map(status -> status.location().topologyInfo().getOrElse(() -> "none")))
           .containsExactly("2", EXECUTOR, "none", "none");
+    }
+  }
+
+  /** Such a copy may have been forgotten since the executor asked. It has no file of its own. */
+  @Test
+  void aLeavingExecutorWithoutItsOwnCopyIsNoWriter() {
+    try (SurvivingOutputs outputs = start(root)) {
+      awaitFolder();
+      outputs.copied(new Copied("2", SHUFFLE, 10, true, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 11, false, true));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, 10, false, true));
+      await().untilAsserted(() -> assertThat(at()).containsExactly("fallback", "1", "1", "1"));
+      assertThat(outputs.isCopied(SHUFFLE, 11)).isFalse();
+      assertThat(statuses().findFirst().orElseThrow().location().topologyInfo().get())
+          .isEqualTo("2");
     }
   }
 
@@ -210,16 +312,16 @@ class SurvivingOutputsTest {
 
   private static void copied(SurvivingOutputs outputs, long... maps) {
     for (long map : maps) {
-      outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, false));
+      outputs.copied(new Copied(EXECUTOR, SHUFFLE, map, true, false));
     }
   }
 
-  private static SparkListenerTaskEnd notRead() {
-    return notRead(SurviveSettings.place(EXECUTOR));
+  private static SparkListenerTaskEnd notRead(int shuffle) {
+    return notRead(SurviveSettings.place(EXECUTOR), shuffle);
   }
 
-  private static SparkListenerTaskEnd notRead(BlockManagerId place) {
-    FetchFailed failed = new FetchFailed(place, SHUFFLE, 10, 0, 0, "damaged");
+  private static SparkListenerTaskEnd notRead(BlockManagerId place, int shuffle) {
+    FetchFailed failed = new FetchFailed(place, shuffle, 10, 0, 0, "damaged");
     return new SparkListenerTaskEnd(4, 0, "ResultTask", failed, null, null, null);
   }
 

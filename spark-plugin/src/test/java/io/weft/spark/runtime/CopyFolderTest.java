@@ -8,6 +8,7 @@ import io.weft.shuffle.store.CopyStore.CopyInput;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -136,6 +137,23 @@ class CopyFolderTest {
     assertThat(applications()).singleElement().asString().endsWith("living");
     Path nothing = root.resolve("nothing");
     assertThat(CopyFolder.sweep(nothing.toString(), new Configuration(), Duration.ZERO)).isEmpty();
+  }
+
+  /** The driver then creates it again, so that executors go on copying. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aFolderThatWasDeletedHasNoMark(boolean store) throws IOException {
+    String path = store ? StoreFileSystem.path(root) : root.toUri().toString();
+    try (CopyFolder folder = open(path, "app-1", WRITER)) {
+      folder.create();
+      folder.mark();
+      folder.deleteAll();
+      assertThatThrownBy(folder::mark).isInstanceOf(NoSuchFileException.class);
+      assertThat(applications()).isEmpty();
+      folder.create();
+      write(folder, (byte) 1);
+      assertThat(read(folder, WRITER)).containsExactly(1);
+    }
   }
 
   /** A driver renews its mark after a part of its own time. */

@@ -50,6 +50,11 @@ public final class DirectFetch {
    * @param batches whether adjacent blocks are fetched as one
    */
   public static List<String> rows(Dataset<Row> data, int partitions, boolean batches) {
+    return shuffled(data, partitions, batches).collect();
+  }
+
+  /** Like {@link #rows}, but each action of the result reads the same shuffle. */
+  public static JavaRDD<String> shuffled(Dataset<Row> data, int partitions, boolean batches) {
     SparkPlan plan = data.queryExecution().executedPlan();
     Attribute key = plan.output().head();
     List<Expression> keys = List.of(key);
@@ -61,8 +66,7 @@ public final class DirectFetch {
             Option.empty());
     SparkContext context = data.sparkSession().sparkContext();
     return new JavaRDD<>(
-            new FetchedRows(context, exchange.shuffleDependency(), partitions, batches), TEXT)
-        .collect();
+        new FetchedRows(context, exchange.shuffleDependency(), partitions, batches), TEXT);
   }
 
   /** The task of adjacent partitions of the shuffle. */

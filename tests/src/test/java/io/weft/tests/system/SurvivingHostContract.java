@@ -13,6 +13,7 @@ import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -35,14 +36,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class SurvivingHostContract {
   static final String MARKER = "weft-marker-in-plain-text";
-  private static final int MAP_TASKS = 8;
-  private static final String COPIED = "outputsCopied";
+  static final int MAP_TASKS = 8;
+  static final String COPIED = "outputsCopied";
 
   /** A shuffle of an RDD instead of rows. */
   private static final String STREAMS = "streams";
 
   /** Some map tasks have no rows, and some rows are large. */
-  private static final String SQL =
+  static final String SQL =
       "SELECT id, REPEAT('"
           + MARKER
           + "', IF(id % 5000 = 0, 20000, 1)) AS s FROM RANGE(0, 30000, 1, 8) WHERE id >= 5000";
@@ -130,19 +131,24 @@ abstract class SurvivingHostContract {
     Rows.assertSame("before", expected, sorted(rows));
     cluster.awaitSum(COPIED, before + MAP_TASKS);
     killAll();
-    for (Path copy : copiesOf(MapOutputs.lastShuffle())) {
-      byte[] bytes = Files.readAllBytes(copy);
-      bytes[bytes.length - 1] ^= 1;
-      Files.write(copy, bytes);
-    }
+    damageCopies();
     try (TaskLog log = TaskLog.open(cluster.context())) {
       Rows.assertSame("with damaged copies", expected, sorted(rows));
       assertThat(log.mapTasks()).as("map tasks").isPositive();
     }
   }
 
+  /** Changes the last byte of each copy of the last shuffle. */
+  final void damageCopies() throws IOException {
+    for (Path copy : copiesOf(MapOutputs.lastShuffle())) {
+      byte[] bytes = Files.readAllBytes(copy);
+      bytes[bytes.length - 1] ^= 1;
+      Files.write(copy, bytes);
+    }
+  }
+
   /** Kills all executors and waits for new ones and for the new places of the outputs. */
-  private void killAll() {
+  final void killAll() {
     List<ExecutorProcess> victims = cluster.executors();
     victims.forEach(ExecutorProcess::kill);
     victims.forEach(victim -> MapOutputs.awaitElsewhere(victim, MAP_TASKS));

@@ -2,9 +2,13 @@ package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.application.DirectFetch;
 import io.weft.tests.support.Folders;
 import io.weft.tests.support.MapOutputs;
 import io.weft.tests.support.Rows;
+import io.weft.tests.support.TaskLog;
+import io.weft.tests.workload.Queries;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
@@ -14,6 +18,27 @@ import org.junit.jupiter.api.Test;
 
 /** Copies of blocks that are in memory. */
 class SurvivingHostTest extends SurvivingHostContract {
+  /** Spark's fetch iterator takes copies for its own blocks, and blames the reader. */
+  @Test
+  void copiesAreFetchedWithoutWeftsReaderAndComputedAgainIfDamaged() throws IOException {
+    Queries.configure(cluster.session(), false);
+    long before = cluster.sum(COPIED);
+    JavaRDD<String> rows = DirectFetch.shuffled(cluster.session().sql(SQL), 6, false);
+    List<String> expected = sorted(rows);
+    assertThat(expected).hasSize(25_000);
+    cluster.awaitSum(COPIED, before + MAP_TASKS);
+    killAll();
+    try (TaskLog log = TaskLog.open(cluster.context())) {
+      Rows.assertSame("from copies", expected, sorted(rows));
+      assertThat(log.mapTasks()).as("map tasks").isZero();
+    }
+    damageCopies();
+    try (TaskLog log = TaskLog.open(cluster.context())) {
+      Rows.assertSame("with damaged copies", expected, sorted(rows));
+      assertThat(log.mapTasks()).as("map tasks").isEqualTo(MAP_TASKS);
+    }
+  }
+
   /** The folder of the application goes at its end. */
   @Test
   void copiesGoWithTheirShuffle() {

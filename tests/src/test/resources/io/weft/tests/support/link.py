@@ -1,9 +1,11 @@
 """A switch between the network namespaces of a test. Orders on standard input delay and drop frames
-between the second and the third port, or cut off one of the two from all others. The arguments are the names of the ports. The switch creates
-them as tap devices of the caller's namespace; the caller then moves them to other namespaces. The
-switch prints "made" when they exist, or "not permitted" and the reason.
+between the second and the third port, or cut off one of the two from all others. The arguments are
+the names of the ports. The switch creates them as tap devices of the caller's namespace; the caller
+then moves them to other namespaces. The switch prints "made" when they exist, or "not permitted"
+and the reason.
 
-Orders: "late MILLISECONDS lose PERCENT", "cut", "cut-off PORT" (1 or 2), "heal". The answer to each is "done".
+Orders: "late MILLISECONDS lose PERCENT", "cut", "cut-off PORT" (1 or 2), "heal". The answer to each
+is "done".
 """
 
 import fcntl
