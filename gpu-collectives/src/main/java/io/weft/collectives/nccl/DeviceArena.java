@@ -1,6 +1,7 @@
 package io.weft.collectives.nccl;
 
 import io.weft.collectives.CollectiveException;
+import io.weft.collectives.GpuBufferCounters;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
@@ -60,22 +61,6 @@ public final class DeviceArena implements AutoCloseable {
 
   /** A segment that no communicator uses, and the time since. */
   private record Idle(Segment segment, long since) {}
-
-  /**
-   * Counters of an arena at one moment.
-   *
-   * @param windows registered by communicators so far, one for each segment that they used
-   * @param freshBytes bytes that were allocated so far
-   * @param reusedBytes bytes that communicators got from earlier ones so far
-   * @param usedBytes bytes in segments of communicators, also of closed buffers, or kept for good
-   *     after a failure
-   * @param idleBytes bytes that are kept for later communicators
-   */
-  public record Counters(
-      long windows, long freshBytes, long reusedBytes, long usedBytes, long idleBytes) {
-    /** The counters of a process that has not opened its GPU. */
-    public static final Counters NONE = new Counters(0, 0, 0, 0, 0);
-  }
 
   private DeviceArena(
       CudaDevice device, CudaMemorySource source, long budgetBytes, SettingNames names) {
@@ -232,8 +217,8 @@ public final class DeviceArena implements AutoCloseable {
   }
 
   /** The current counters. */
-  public synchronized Counters statistics() {
-    return new Counters(windows, freshBytes, reusedBytes, usedBytes, idleBytes());
+  public synchronized GpuBufferCounters statistics() {
+    return new GpuBufferCounters(windows, freshBytes, reusedBytes, usedBytes, idleBytes());
   }
 
   /** Frees what is idle, and later what is returned. Waits a little for the driver. */

@@ -12,6 +12,7 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.GpuBuffer;
+import io.weft.collectives.GpuBufferCounters;
 import io.weft.collectives.GpuCommunicator;
 import io.weft.collectives.RaggedExchange;
 import io.weft.collectives.ReduceOp;
@@ -134,8 +135,7 @@ class GpuBufferTest {
             communicator.broadcast(part.elements(), 2);
             assertThat(read(part, 1, 0)).containsExactly(36L);
           });
-      assertThat(arena(0).statistics())
-          .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, SEGMENT, 0));
+      assertThat(arena(0).statistics()).isEqualTo(new GpuBufferCounters(1, SEGMENT, 0, SEGMENT, 0));
     }
     assertThat(arena(0).statistics().idleBytes()).isEqualTo(SEGMENT);
   }
@@ -159,7 +159,7 @@ class GpuBufferTest {
     }
     for (int rank = 0; rank < n; rank++) {
       assertThat(arena(rank).statistics())
-          .isEqualTo(new DeviceArena.Counters(6, 2 * SEGMENT, 4 * SEGMENT, 0, 2 * SEGMENT));
+          .isEqualTo(new GpuBufferCounters(6, 2 * SEGMENT, 4 * SEGMENT, 0, 2 * SEGMENT));
       arena(rank).freeIdle(Duration.ofHours(1));
       assertThat(arena(rank).statistics().idleBytes()).isEqualTo(2 * SEGMENT);
       arena(rank).freeIdle(Duration.ZERO);
@@ -319,11 +319,9 @@ class GpuBufferTest {
       List<GpuBuffer> buffers = gang.ask(communicator -> longs(communicator, 10));
       buffers.get(0).elements().owner().usedUntil(use);
     }
-    assertThat(arena(0).statistics())
-        .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, SEGMENT, 0));
+    assertThat(arena(0).statistics()).isEqualTo(new GpuBufferCounters(1, SEGMENT, 0, SEGMENT, 0));
     use.complete();
-    assertThat(arena(0).statistics())
-        .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, SEGMENT));
+    assertThat(arena(0).statistics()).isEqualTo(new GpuBufferCounters(1, SEGMENT, 0, 0, SEGMENT));
   }
 
   @Test
@@ -405,7 +403,7 @@ class GpuBufferTest {
         .untilAsserted(
             () ->
                 assertThat(arena(0).statistics())
-                    .isEqualTo(new DeviceArena.Counters(1, SEGMENT, 0, 0, 0)));
+                    .isEqualTo(new GpuBufferCounters(1, SEGMENT, 0, 0, 0)));
   }
 
   /** A task may read its result after another one has ended. */

@@ -5,10 +5,10 @@ import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.GpuBufferCounters;
 import io.weft.collectives.GpuCommunicator;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.nccl.DeviceArena;
-import io.weft.collectives.nccl.DeviceArena.Counters;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
 import io.weft.device.Deadline;
@@ -192,8 +192,8 @@ public final class GpuRanks implements CommunicatorFactory, AutoCloseable {
   }
 
   /** The counters of the memory for buffers. */
-  public Counters statistics() {
-    return opening.now().map(gpu -> gpu.arena().statistics()).orElse(Counters.NONE);
+  public GpuBufferCounters statistics() {
+    return opening.now().map(gpu -> gpu.arena().statistics()).orElse(GpuBufferCounters.NONE);
   }
 
   /** Frees everything. No communicator may be open. */

@@ -2,8 +2,8 @@ package io.weft.spark.collectives;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
+import io.weft.collectives.GpuBufferCounters;
 import io.weft.collectives.OperationKind;
-import io.weft.collectives.nccl.DeviceArena.Counters;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import java.util.HashMap;
 import java.util.List;
@@ -20,7 +20,7 @@ import java.util.function.ToLongFunction;
  * @param gpu memory of the GPU for communicators, also between stages
  */
 public record CollectiveStatistics(
-    long opened, long open, List<Line> lines, CacheStatistics memory, Counters gpu) {
+    long opened, long open, List<Line> lines, CacheStatistics memory, GpuBufferCounters gpu) {
   /** The key of a sum. */
   record Key(OperationKind kind, Algorithm algorithm) {}
 

@@ -6,8 +6,8 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.CommunicatorOptions.LogPrefix;
+import io.weft.collectives.GpuBufferCounters;
 import io.weft.collectives.GpuCommunicator;
-import io.weft.collectives.nccl.DeviceArena.Counters;
 import io.weft.collectives.symmetric.CollectiveMemoryCache;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.device.Deadline;
@@ -377,7 +377,7 @@ public final class ExecutorCollectives implements AutoCloseable {
       }
     }
 
-    synchronized CollectiveStatistics statistics(CacheStatistics memory, Counters gpus) {
+    synchronized CollectiveStatistics statistics(CacheStatistics memory, GpuBufferCounters gpus) {
       Map<CollectiveStatistics.Key, CollectiveMetrics.Line> sum = closed;
       for (Communicator communicator : open) {
         sum = CollectiveStatistics.sum(sum, communicator.metrics().lines());

@@ -5,7 +5,7 @@ import static io.weft.spark.runtime.WeftMetrics.Metric.Kind.GAUGE;
 
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveMetrics.Line;
-import io.weft.collectives.nccl.DeviceArena.Counters;
+import io.weft.collectives.GpuBufferCounters;
 import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.shuffle.ExchangeStatistics;
 import io.weft.shuffle.peer.ExchangeCounter;
@@ -205,15 +205,15 @@ public final class WeftMetrics {
         gpuCounter(
             "gpuBufferWindows",
             "segments of GPU memory registered with NCCL by barrier tasks",
-            Counters::windows),
+            GpuBufferCounters::windows),
         gpuCounter(
             "gpuBufferFresh",
             "bytes of GPU memory allocated for buffers of barrier tasks",
-            Counters::freshBytes),
+            GpuBufferCounters::freshBytes),
         gpuCounter(
             "gpuBufferReused",
             "bytes of GPU memory from earlier barrier stages",
-            Counters::reusedBytes),
+            GpuBufferCounters::reusedBytes),
         gauge(
             "gpuBufferUsed",
             "bytes of GPU memory in segments of running barrier tasks, or kept after a failure",
@@ -224,7 +224,8 @@ public final class WeftMetrics {
             s -> s.collectives().gpu().idleBytes()));
   }
 
-  private static Metric gpuCounter(String name, String doc, ToLongFunction<Counters> figure) {
+  private static Metric gpuCounter(
+      String name, String doc, ToLongFunction<GpuBufferCounters> figure) {
     return new Metric(name, COUNTER, doc, s -> figure.applyAsLong(s.collectives().gpu()));
   }
 

@@ -13,7 +13,7 @@ final class Texts {
           .thenComparing(name -> isNumber(name) ? name.length() : 0)
           .thenComparing(Comparator.naturalOrder());
 
-  private static final String SPECIAL = "&<>\"'";
+  private static final String SPECIAL = "&<>\"";
   private static final List<String> UNITS = List.of("B", "KiB", "MiB", "GiB", "TiB", "PiB");
 
   /** Ten times as many would not fit a long. */
@@ -31,8 +31,8 @@ final class Texts {
   }
 
   /**
-   * Escapes a text for HTML and SVG in UTF-8, also between quotes. Null gives an empty text: a log
-   * of another version may lack it.
+   * Escapes a text for HTML and SVG in UTF-8, also between double quotes. Null gives an empty text:
+   * a log of another version may lack it.
    */
   static String escape(String text) {
     if (text == null) {
@@ -43,8 +43,7 @@ final class Texts {
         return text.replace("&", "&amp;")
             .replace("<", "&lt;")
             .replace(">", "&gt;")
-            .replace("\"", "&quot;")
-            .replace("'", "&#39;");
+            .replace("\"", "&quot;");
       }
     }
     return text;

@@ -42,7 +42,7 @@ class TextsTest {
   @Test
   void onlyTextsThatHtmlWouldReadAreEscaped() {
     assertThat(Texts.escape("<a href=\"x\" id='y'>&amp;</a>"))
-        .isEqualTo("&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;amp;&lt;/a&gt;");
+        .isEqualTo("&lt;a href=&quot;x&quot; id='y'&gt;&amp;amp;&lt;/a&gt;");
     assertThat(Texts.escape("host-17 → größer …")).isEqualTo("host-17 → größer …");
     assertThat(Texts.escape("")).isEmpty();
     assertThat(Texts.escape(null)).isEmpty();

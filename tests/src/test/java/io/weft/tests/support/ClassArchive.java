@@ -18,8 +18,8 @@ final class ClassArchive {
   private ClassArchive() {}
 
   /**
-   * Runs an application in a JVM that archives its classes when it ends. If it does not end in time,
-   * the tests run without the archive, more slowly.
+   * Runs an application in a JVM that archives its classes when it ends. If it does not end in
+   * time, the tests run without the archive, more slowly.
    */
   static void write(SparkHome home, Path archive) throws IOException {
     Workspace workspace = new Workspace();
