@@ -7,15 +7,12 @@ import java.lang.reflect.Modifier;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Binds the native methods of a class to the functions of the same name in a library. It checks
  * every symbol first, so that an old library causes an error message and not a crash. Stateless.
  */
 public final class NativeBinding {
-  private static final Logger LOG = LoggerFactory.getLogger(NativeBinding.class);
   private static final String JNA = "com.sun.jna.Native";
 
   private NativeBinding() {}
@@ -30,11 +27,6 @@ public final class NativeBinding {
             library + " lacks " + String.join(", ", missing) + ": it is older than what Weft uses");
       }
       Native.register(functions, loaded);
-    }
-
-    static void release(Path library, List<Class<?>> functions) {
-      functions.forEach(Native::unregister);
-      NativeLibrary.getInstance(library.toString()).close();
     }
 
     private static List<String> missing(NativeLibrary loaded, Class<?> functions) {
@@ -69,18 +61,6 @@ public final class NativeBinding {
       WithJna.bind(library, functions);
     } catch (LinkageError e) {
       throw new UnavailableLibraryException(library + " cannot be loaded: " + e.getMessage(), e);
-    }
-  }
-
-  /**
-   * Unbinds the classes and unloads the library. A library that stays loaded would be used by other
-   * libraries, such as NCCL, that load one of its name. Does nothing if it was not loaded.
-   */
-  public static void release(Path library, List<Class<?>> functions) {
-    try {
-      WithJna.release(library, functions);
-    } catch (LinkageError e) {
-      LOG.debug("{} was not loaded", library, e);
     }
   }
 

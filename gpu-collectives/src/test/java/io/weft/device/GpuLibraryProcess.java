@@ -2,15 +2,12 @@ package io.weft.device;
 
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.GpuReport;
-import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclLibrary;
-import io.weft.collectives.nccl.NcclOptions;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaModule;
@@ -24,7 +21,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /** A separate process that loads a library, or none, because libraries stay loaded. */
@@ -61,8 +57,8 @@ final class GpuLibraryProcess {
   }
 
   /**
-   * Takes "nccl LIBRARY", "cuda FOLDER", "multicast FOLDER", "communicator FOLDERS NCCL FOLDER",
-   * "report ROOT" or "none FOLDER".
+   * Takes "nccl LIBRARY", "cuda FOLDER", "both FOLDERS NCCL", "multicast FOLDER", "report ROOT" or
+   * "none FOLDER".
    */
   public static void main(String[] args) throws Exception {
     ProbeOptions options = ProbeOptions.defaults();
@@ -71,6 +67,11 @@ final class GpuLibraryProcess {
         case "nccl" -> {
           NcclLibrary library = NcclLibrary.load(options.withNcclLibrary(Path.of(args[1])));
           System.out.println(library + "; " + library.whyNoWindows().orElse("with windows"));
+        }
+        case "both" -> {
+          System.out.println(
+              CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]))));
+          System.out.println(NcclLibrary.load(options.withNcclLibrary(Path.of(args[2]))));
         }
         case "cuda" ->
             System.out.println(
@@ -83,18 +84,6 @@ final class GpuLibraryProcess {
             try (CudaModule module = CudaModule.load(device, "partition")) {
               System.out.println("with " + module.kernel("weft_starts", 32));
             }
-          }
-        }
-        case "communicator" -> {
-          ProbeOptions cuda = options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]));
-          CudaLibrary library = CudaLibrary.load(cuda);
-          System.out.println(library);
-          try (CudaDevice device = library.open(0)) {
-            barrier(
-                hosts ->
-                    new NcclCommunicators(
-                        options.withNcclLibrary(Path.of(args[2])), NcclOptions.on(device), hosts),
-                Path.of(args[3]));
           }
         }
         case "report" ->
@@ -110,16 +99,10 @@ final class GpuLibraryProcess {
   /** Does what a job without a GPU does. */
   private static void withoutGpu(Path folder) {
     CapabilityProbe.run(ProbeOptions.defaults()).lines().forEach(System.out::println);
-    barrier(hosts -> hosts, folder);
-  }
-
-  /** Runs a communicator of one rank, made over one of hosts. */
-  private static void barrier(UnaryOperator<CommunicatorFactory> over, Path folder) {
     HostOptions options = HostOptions.defaults().withFolder(folder);
     try (Bootstrap bootstrap = ThreadBootstrap.open(1).get(0);
         Communicator communicator =
-            over.apply(new HostCommunicators(options))
-                .create(bootstrap, CommunicatorOptions.DEFAULT)) {
+            new HostCommunicators(options).create(bootstrap, CommunicatorOptions.DEFAULT)) {
       communicator.barrier();
       System.out.println("rank " + communicator.rank() + " has ended");
     }

@@ -142,14 +142,16 @@ class GpuLibraryTest {
         .contains("cuda:0 Weft test double 0");
   }
 
-  /** NCCL loads libcuda by its name, so a rejected one must not stay in the process. */
+  /** NCCL loads libcuda by its name, and would get the rejected one. */
   @Test
   @UsesDoubles
-  void ncclDoesNotGetADriverThatWasRejected() throws Exception {
+  void ncclIsNotUsedWithADriverThatWasRejected() throws Exception {
     Path doubles = DoubleLibraries.folder();
     String drivers = doubles.resolve("of-another-driver") + ":" + doubles;
-    assertThat(run("communicator", drivers, doubles + "/libnccl.so.2", "" + folder))
-        .contains("CUDA driver 12.8 in " + doubles, "rank 0 has ended");
+    assertThat(run("both", drivers, doubles + "/libnccl.so.2"))
+        .contains("CUDA driver 12.8 in " + doubles)
+        .contains("unavailable: NCCL would use " + doubles.resolve("of-another-driver"));
+    assertThat(run("both", "" + doubles, doubles + "/libnccl.so.2")).doesNotContain("unavailable");
   }
 
   private void link(String place, String library) throws IOException {

@@ -11,10 +11,14 @@ import java.util.function.LongSupplier;
 
 /**
  * Gives memory back that was unused for some time. If the executor has neither published nor read
- * outputs for that time and still uses memory, it reports that once, because it may be of shuffles
- * that ended. For the maintenance thread.
+ * outputs for that time and still uses memory, it reports that, because it may be of shuffles that
+ * ended. A report may have no effect, for example if the driver collected shortly before. So it
+ * reports again, each time after twice the time. For the maintenance thread.
  */
 final class IdleMemory {
+  /** The longest time between two reports, as a multiple of the idle time. */
+  private static final int MAX_PAUSE = 16;
+
   private final Duration time;
   private final SharedArena arena;
   private final HostPeers peers;
@@ -24,7 +28,7 @@ final class IdleMemory {
   private volatile Runnable report = () -> {};
   private long seen = -1;
   private long idleSince;
-  private boolean reported;
+  private long pauseNanos;
 
   /**
    * Starts as if the executor had just worked.
@@ -66,11 +70,10 @@ final class IdleMemory {
     if (published != seen || openReaders.getAsInt() > 0) {
       seen = published;
       idleSince = clock.getAsLong();
-      reported = false;
-    } else if (!reported
-        && clock.getAsLong() - idleSince >= time.toNanos()
-        && arena.statistics().usedBytes() > 0) {
-      reported = true;
+      pauseNanos = time.toNanos();
+    } else if (clock.getAsLong() - idleSince >= pauseNanos && arena.statistics().usedBytes() > 0) {
+      idleSince = clock.getAsLong();
+      pauseNanos = Math.min(2 * pauseNanos, MAX_PAUSE * time.toNanos());
       report.run();
     }
   }

@@ -85,8 +85,8 @@ public final class MemoryBudget implements MemoryLimit {
     long most = mostBytes();
     Optional<Share> share = share().filter(any -> root.sharedMemory());
     bytes = share.isPresent() ? within(most, share.get()) : most;
-    remarks.addAll(cgroup.unreadable());
     remarkOnSize();
+    remarks.addAll(cgroup.unreadable());
     remarkOnDisks();
   }
 

@@ -27,8 +27,8 @@ import scala.Tuple2;
 
 /**
  * Replays a pattern in this process: shuffle by shuffle, first all map outputs, then all readers,
- * and at last the transfers. Each thread of the trace is a thread here, up to a limit. Shuffles are
- * recorded and summed up like the trace. For one use and one thread.
+ * and at last the transfers. Each thread of its shuffles is a thread here, up to a limit. Shuffles
+ * are recorded and summed up like the trace. For one use and one thread.
  */
 final class Replay {
   /** More threads than this would measure the scheduler. */

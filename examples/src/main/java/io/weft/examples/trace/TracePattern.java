@@ -245,6 +245,7 @@ record TracePattern(
           .flatMap(move -> Stream.of(move.source(), move.destination()))
           .filter(device -> !executors.containsValue(device.executor()))
           .findAny()
+          .filter(device -> problem == null)
           .ifPresent(device -> problem = "does not name the executor of " + device);
       return pattern;
     }

@@ -123,6 +123,8 @@ record TransferPattern(List<Move> moves, int leftOut) {
           (offer, ends) -> {
             ends.sends().sort(Comparator.comparingLong(Span::start));
             ends.receives().sort(Comparator.comparingLong(Span::start));
+            dropLost(ends.sends(), ends.receives());
+            dropLost(ends.receives(), ends.sends());
             int matched = Math.min(ends.sends().size(), ends.receives().size());
             leftOut += ends.sends().size() + ends.receives().size() - 2 * matched;
             for (int i = 0; i < matched; i++) {
@@ -146,6 +148,19 @@ record TransferPattern(List<Move> moves, int leftOut) {
                 move.source(), move.destination(), move.bytes(), move.send(), receives.get(i)));
       }
       return inOrder;
+    }
+
+    /**
+     * Drops the first ends whose other ends are missing, because a recording loses its oldest
+     * events. An end of a transfer does not end before the other one starts.
+     */
+    private void dropLost(List<Span> ends, List<Span> others) {
+      while (ends.size() > others.size()
+          && !others.isEmpty()
+          && ends.get(0).end() < others.get(0).start()) {
+        ends.remove(0);
+        leftOut++;
+      }
     }
   }
 }

@@ -8,6 +8,7 @@ import io.weft.collectives.nccl.NcclFunctions.NcclVersionFunction;
 import io.weft.collectives.nccl.NcclFunctions.NcclWindowFunctions;
 import io.weft.device.NativeBinding;
 import io.weft.device.UnavailableLibraryException;
+import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.LibraryLocation;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.file.Path;
@@ -60,10 +61,16 @@ public final class NcclLibrary {
    * Loads NCCL: the named library, or the first in LD_LIBRARY_PATH, the usual folders and Python's
    * packages.
    *
-   * @throws UnavailableLibraryException with the reason: no library, no JNA, or an old version
+   * @throws UnavailableLibraryException with the reason: no library, no JNA, an old version, or
+   *     another driver than that of the process
    */
   public static synchronized NcclLibrary load(ProbeOptions options) {
     if (loaded == null) {
+      CudaLibrary.obstacleForNccl()
+          .ifPresent(
+              reason -> {
+                throw new UnavailableLibraryException(reason);
+              });
       LibraryLocation location = LibraryLocation.ofNccl(options);
       Path path =
           location.path().orElseThrow(() -> new UnavailableLibraryException(location.missing()));

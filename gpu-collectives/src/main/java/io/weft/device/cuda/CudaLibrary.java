@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
@@ -26,16 +27,10 @@ public final class CudaLibrary {
   private static final Logger LOG = LoggerFactory.getLogger(CudaLibrary.class);
   private static final int NAME_BYTES = 256;
 
-  /** The classes with functions of the driver. */
-  private static final List<Class<?>> BOUND =
-      List.of(
-          CudaFunctions.class,
-          CudaGraphFunctions.class,
-          CudaPeerFunctions.class,
-          CudaMulticastFunctions.class,
-          CudaLoadFunctions.class);
-
   private static CudaLibrary loaded;
+
+  /** Libraries that were started and did not work. They stay in the process. */
+  private static final List<Path> REJECTED = new ArrayList<>();
 
   private final Path path;
   private final int version;
@@ -78,7 +73,6 @@ public final class CudaLibrary {
         return library;
       } catch (UnavailableLibraryException | CudaException e) {
         failures.add(e);
-        NativeBinding.release(path, BOUND);
       }
     }
     if (failures.isEmpty()) {
@@ -95,7 +89,27 @@ public final class CudaLibrary {
     NativeBinding.bind(path, CudaPeerFunctions.class);
     MulticastSupport.bind(path);
     CudaModule.bindLoading(path);
-    return start(path);
+    try {
+      return start(path);
+    } catch (UnavailableLibraryException | CudaException e) {
+      REJECTED.add(path);
+      throw e;
+    }
+  }
+
+  /**
+   * Returns why NCCL cannot be used beside the loaded driver. NCCL loads libcuda by its name, and
+   * gets the first one of this process. A library that was started cannot be unloaded safely.
+   */
+  public static synchronized Optional<String> obstacleForNccl() {
+    return loaded == null || REJECTED.isEmpty()
+        ? Optional.empty()
+        : Optional.of(
+            "NCCL would use "
+                + REJECTED.get(0)
+                + ", which does not work. Remove it from LD_LIBRARY_PATH, or put "
+                + loaded.path
+                + " before it");
   }
 
   static CudaLibrary start(Path path) {

@@ -16,7 +16,7 @@ final class Texts {
   private static final String SPECIAL = "&<>\"";
   private static final List<String> UNITS = List.of("B", "KiB", "MiB", "GiB", "TiB", "PiB");
 
-  /** Ten times as many would not fit a long. */
+  /** Ten times as many, rounded, still fit a long. */
   private static final long MOST_BYTES = Long.MAX_VALUE / 20;
 
   private Texts() {}

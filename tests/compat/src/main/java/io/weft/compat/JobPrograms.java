@@ -5,24 +5,16 @@ import static org.apache.spark.sql.functions.col;
 import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
 import java.util.stream.LongStream;
-import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.FilterFunction;
 import org.apache.spark.api.java.function.MapFunction;
 import org.apache.spark.api.java.function.MapGroupsFunction;
-import org.apache.spark.api.java.function.MapPartitionsFunction;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerTaskStart;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
@@ -32,7 +24,6 @@ import org.apache.spark.sql.SparkSession;
 public final class JobPrograms {
   private static final int JOBS = 10;
   private static final int SESSIONS = 10;
-  private static final long SLOW_NANOS = TimeUnit.SECONDS.toNanos(20);
   private static final int TAKEN = 500;
   private static final String ROWS =
       "SELECT id, id % 13 AS k, REPEAT(STRING(id), 5) AS s FROM RANGE(0, 50000, 1, 8)";
@@ -46,14 +37,6 @@ public final class JobPrograms {
             "Ten jobs at once under FAIR",
             Map.of("spark.scheduler.mode", "FAIR"),
             JobPrograms::jobsAtOnce),
-        Program.of(
-            "Speculation with a slow task",
-            Map.of(
-                "spark.speculation", "true",
-                "spark.speculation.interval", "100ms",
-                "spark.speculation.quantile", "0.5",
-                "spark.speculation.multiplier", "1.1"),
-            JobPrograms::speculation),
         Program.of("rdd.pipe and take", Map.of(), JobPrograms::pipe),
         Program.of("SQL TRANSFORM under a limit", Map.of(), JobPrograms::transform),
         Program.of("Ten sessions in one JVM", Map.of(), (session, folder) -> group(session, 0))
@@ -130,45 +113,6 @@ public final class JobPrograms {
             .join(rows.selectExpr("id", "s AS other"), "id")
             .groupBy("k")
             .agg(Map.of("id", "sum", "s", "max", "other", "min")));
-  }
-
-  /** One more line says whether a task ran a second time. */
-  private static List<String> speculation(SparkSession session, Path folder) {
-    AtomicBoolean speculated = new AtomicBoolean();
-    session
-        .sparkContext()
-        .addSparkListener(
-            new SparkListener() {
-              @Override
-              public void onTaskStart(SparkListenerTaskStart start) {
-                speculated.compareAndSet(false, start.taskInfo().speculative());
-              }
-            });
-    List<String> lines = new ArrayList<>();
-    lines.addAll(
-        Program.sorted(
-            session
-                .range(0, 40_000, 1, 8)
-                .mapPartitions(
-                    (MapPartitionsFunction<Long, Long>) JobPrograms::slowAtFirst, Encoders.LONG())
-                .selectExpr("value AS id", "value % 11 AS k")
-                .repartition(5, col("id"))
-                .groupBy("k")
-                .agg(Map.of("id", "sum"))));
-    lines.add("speculated: " + speculated);
-    return lines;
-  }
-
-  private static Iterator<Long> slowAtFirst(Iterator<Long> rows) {
-    TaskContext task = TaskContext.get();
-    long end = System.nanoTime() + SLOW_NANOS;
-    while (task.partitionId() == 0
-        && task.attemptNumber() == 0
-        && !task.isInterrupted()
-        && System.nanoTime() < end) {
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
-    }
-    return rows;
   }
 
   private static List<String> pipe(SparkSession session, Path folder) {

@@ -49,10 +49,15 @@ final class ClassArchive {
   }
 
   private static boolean isDone(ChildProcess process) {
+    int status;
     try {
-      return process.awaitExit(LIMIT) == 0;
+      status = process.awaitExit(LIMIT);
     } catch (AssertionError slow) {
       return false;
     }
+    if (status != 0) {
+      throw new AssertionError(process.describe("ended with status " + status));
+    }
+    return true;
   }
 }

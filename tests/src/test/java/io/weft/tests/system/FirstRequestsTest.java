@@ -2,11 +2,13 @@ package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +29,9 @@ import org.junit.jupiter.api.io.TempDir;
 class FirstRequestsTest {
   private static final int EXECUTORS = 4;
   private static final int READERS = 64;
+
+  /** Readers of an executor that do not begin with the same of three peers by chance. */
+  private static final int ENOUGH = 8;
 
   @RegisterExtension static final Workspace WORKSPACE = new Workspace();
 
@@ -50,6 +55,10 @@ class FirstRequestsTest {
                   .toJavaRDD()
                   .count())
           .isEqualTo(100_000);
+      // They write the ends of their recordings.
+      List<ExecutorProcess> ending = cluster.executors();
+      cluster.stop();
+      ending.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(3)));
     } finally {
       cluster.stop();
     }
@@ -62,8 +71,10 @@ class FirstRequestsTest {
     for (Path recording : recordings) {
       Map<Long, String> first = firstPeers(recording);
       readers += first.size();
-      // With the same order for all it would be one.
-      assertThat(Set.copyOf(first.values())).as("%s: %s", recording, first).hasSizeGreaterThan(1);
+      if (first.size() >= ENOUGH) {
+        // With the same order for all it would be one.
+        assertThat(Set.copyOf(first.values())).as("%s: %s", recording, first).hasSizeGreaterThan(1);
+      }
     }
     assertThat(readers).isEqualTo(READERS);
   }

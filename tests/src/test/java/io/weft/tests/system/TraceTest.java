@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.examples.trace.TraceCommand;
+import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
@@ -69,6 +71,10 @@ class TraceTest {
           .isEqualTo(200_000);
       own = cluster.sum("localBytes");
       network = cluster.sum("remoteBytes");
+      // They write the ends of their recordings.
+      List<ExecutorProcess> ending = cluster.executors();
+      cluster.stop();
+      ending.forEach(executor -> executor.awaitEnd(Duration.ofMinutes(3)));
     } finally {
       cluster.stop();
     }
