@@ -87,9 +87,11 @@ public final class StoreFileSystem extends RawLocalFileSystem {
 
   @Override
   public boolean delete(Path file, boolean recursive) throws IOException {
+    // Read first: the test may block the next deletions as soon as it knows of this one.
+    CountDownLatch block = deletions;
     waiting.countDown();
     try {
-      deletions.await();
+      block.await();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException(e);
