@@ -9,8 +9,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
@@ -30,7 +32,7 @@ public final class CudaLibrary {
   private static CudaLibrary loaded;
 
   /** Libraries that were started and did not work. They stay in the process. */
-  private static final List<Path> REJECTED = new ArrayList<>();
+  private static final Set<Path> REJECTED = new LinkedHashSet<>();
 
   private final Path path;
   private final int version;
@@ -90,7 +92,10 @@ public final class CudaLibrary {
     MulticastSupport.bind(path);
     CudaModule.bindLoading(path);
     try {
-      return start(path);
+      CudaLibrary started = start(path);
+      // It may have failed before, and works now.
+      REJECTED.remove(path);
+      return started;
     } catch (UnavailableLibraryException | CudaException e) {
       REJECTED.add(path);
       throw e;
@@ -106,7 +111,7 @@ public final class CudaLibrary {
         ? Optional.empty()
         : Optional.of(
             "NCCL would use "
-                + REJECTED.get(0)
+                + REJECTED.iterator().next()
                 + ", which does not work. Remove it from LD_LIBRARY_PATH, or put "
                 + loaded.path
                 + " before it");
