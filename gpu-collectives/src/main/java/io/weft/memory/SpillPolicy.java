@@ -53,9 +53,9 @@ public final class SpillPolicy {
     RETAINED,
 
     /**
-     * Memory that is returned before its holder waits for anything but more of it: shared memory,
-     * then transient private memory. Waits when both are full. In an arena without private memory
-     * this is {@link #RETAINED}.
+     * Shared memory, then transient private memory. Waits when both are full, so its holder frees
+     * it before it waits for anything else than more of this memory. In an arena without private
+     * memory this is {@link #RETAINED}.
      */
     TRANSIENT,
 

@@ -1,5 +1,5 @@
 /**
- * Building blocks of a data-parallel trainer. Enter by {@link io.weft.training.GradientBuckets},
+ * Building blocks of a data-parallel trainer. Start with {@link io.weft.training.GradientBuckets},
  * which averages gradients while the backward pass still runs, {@link io.weft.training.Adam}, and
  * {@link io.weft.training.Checkpoints}.
  *

@@ -1,7 +1,7 @@
 package io.weft.shuffle;
 
-import static io.weft.shuffle.peer.ExchangeCounter.BYTES_ADOPTED_IN_PLACE;
-import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED_IN_PLACE;
+import static io.weft.shuffle.peer.ExchangeCounter.BYTES_ADOPTED;
+import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED;
 
 import io.weft.memory.Bytes;
 import io.weft.shuffle.AdoptionAgreement.AdopterRemovedException;
@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  * death is noticed fast at little cost. A watcher may be stopped, busy or dying itself, so once a
  * second each executor tries the locks of all others.
  *
- * <p>Owns the thread "weft-adoption", which ends at close.
+ * <p>Owns the thread "weft-adopter", which ends at close.
  */
 final class Adopter implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Adopter.class);
@@ -100,7 +100,7 @@ final class Adopter implements AutoCloseable {
   }
 
   private static Thread thread(Runnable work) {
-    Thread thread = new Thread(work, "weft-adoption");
+    Thread thread = new Thread(work, "weft-adopter");
     thread.setDaemon(true);
     return thread;
   }
@@ -274,8 +274,8 @@ final class Adopter implements AutoCloseable {
 
   private void report(DeadFolder dead, int left, Adopted adopted, Set<BlockKey> here, long nanos) {
     long bytes = here.stream().mapToLong(key -> adopted.fresh().getOrDefault(key, 0L)).sum();
-    counters.add(OUTPUTS_ADOPTED_IN_PLACE, here.size());
-    counters.add(BYTES_ADOPTED_IN_PLACE, bytes);
+    counters.add(OUTPUTS_ADOPTED, here.size());
+    counters.add(BYTES_ADOPTED, bytes);
     LOG.info(
         "Adopted {} of {} map outputs of executor {}, which died, with {} of memory in {} ms",
         here.size(),

@@ -341,9 +341,9 @@ public final class ExecutorExchange implements AutoCloseable {
   }
 
   /** Counts a migrated map output that was received into device memory. */
-  public void countAdopted(long bytes) {
-    counters.increment(ExchangeCounter.OUTPUTS_ADOPTED);
-    counters.add(ExchangeCounter.BYTES_ADOPTED, bytes);
+  public void countMigrated(long bytes) {
+    counters.increment(ExchangeCounter.OUTPUTS_MIGRATED);
+    counters.add(ExchangeCounter.BYTES_MIGRATED, bytes);
   }
 
   /**

@@ -8,8 +8,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Runs maintenance periodically, because some changes send no event to this process: readers in
- * other processes release a removed shuffle, and other executors die. Owns the thread weft-upkeep,
- * which ends at close.
+ * other processes release a removed shuffle, and other executors die. Owns the thread
+ * weft-maintenance, which ends at close.
  */
 final class Maintenance implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
@@ -31,7 +31,7 @@ final class Maintenance implements AutoCloseable {
   }
 
   private static Thread thread(Runnable work) {
-    Thread thread = new Thread(work, "weft-upkeep");
+    Thread thread = new Thread(work, "weft-maintenance");
     thread.setDaemon(true);
     return thread;
   }

@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  * <p>A migrated or adopted output may have a copy by its former executor. It is copied again only
  * if the listener knows of none.
  *
- * <p>Owns the daemon thread "weft-survive", which ends at close. Thread-safe.
+ * <p>Owns the daemon thread "weft-copier", which ends at close. Thread-safe.
  */
 final class OutputCopier implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(OutputCopier.class);
@@ -49,7 +49,7 @@ final class OutputCopier implements AutoCloseable {
   private final BlockCatalog catalog;
   private final CopyOptions options;
   private final ExchangeCounters counters;
-  private final Thread thread = new Thread(this::run, "weft-survive");
+  private final Thread thread = new Thread(this::run, "weft-copier");
 
   /** Guarded by its own monitor, as are the fields up to {@link #copying}. */
   private final TreeSet<Waiting> queue = new TreeSet<>(ORDER);

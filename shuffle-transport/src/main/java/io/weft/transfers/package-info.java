@@ -1,5 +1,5 @@
 /**
- * Transfers of arrays from a device of one executor to a device of another. Enter by {@link
+ * Transfers of arrays from a device of one executor to a device of another. Start with {@link
  * io.weft.transfers.DeviceTransfers}, which sends, receives and places arrays; by {@link
  * io.weft.transfers.ReceivedBuffer}, an array that arrives; and by {@link
  * io.weft.transfers.DeferredTransfer}, the transfer of a placement.

@@ -1,6 +1,6 @@
 package io.weft.shuffle;
 
-import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED_IN_PLACE;
+import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED;
 import static io.weft.shuffle.peer.ExchangeCounter.REMOTE_BLOCKS;
 import static io.weft.shuffle.peer.ExchangeCounter.SAME_HOST_BLOCKS;
 import static io.weft.support.TestBlocks.expected;
@@ -369,7 +369,7 @@ class AdoptionTest {
     assertThat(heir.outputs()).isNotEmpty().hasSizeLessThan(MAPS);
     assertThat(heir.arena().statistics().memory().reservedBytes())
         .isEqualTo(TestCluster.SEGMENT_BYTES);
-    assertThat(heir.statistics().get(OUTPUTS_ADOPTED_IN_PLACE)).isEqualTo(heir.outputs().size());
+    assertThat(heir.statistics().get(OUTPUTS_ADOPTED)).isEqualTo(heir.outputs().size());
   }
 
   @Test
@@ -380,7 +380,7 @@ class AdoptionTest {
       plain.adoptSiblings(this::all);
       assertThat(Path.of(plain.address().folder()).resolve("adoptable")).doesNotExist();
       assertThat(Thread.getAllStackTraces().keySet())
-          .noneMatch(thread -> thread.getName().equals("weft-adoption"));
+          .noneMatch(thread -> thread.getName().equals("weft-adopter"));
     }
   }
 
@@ -408,9 +408,7 @@ class AdoptionTest {
     assertThat(segments(left)).hasSizeGreaterThan(1);
     Files.delete(left.resolve("segment-0"));
     heir.adoptSiblings(this::all);
-    await()
-        .untilAsserted(
-            () -> assertThat(heir.statistics().get(OUTPUTS_ADOPTED_IN_PLACE)).isPositive());
+    await().untilAsserted(() -> assertThat(heir.statistics().get(OUTPUTS_ADOPTED)).isPositive());
     assertThat(heir.outputs()).isNotEmpty().hasSizeLessThan(MAPS);
     List<BlockRequest> there =
         heir.outputs().stream().map(key -> request("heir", key, 0, PARTITIONS, 1)).toList();
@@ -503,8 +501,7 @@ class AdoptionTest {
   private static void awaitAdopted(ExecutorExchange heir, int outputs) {
     await("adopted outputs")
         .atMost(Duration.ofSeconds(30))
-        .untilAsserted(
-            () -> assertThat(heir.statistics().get(OUTPUTS_ADOPTED_IN_PLACE)).isEqualTo(outputs));
+        .untilAsserted(() -> assertThat(heir.statistics().get(OUTPUTS_ADOPTED)).isEqualTo(outputs));
   }
 
   private static void awaitGone(Path left) {

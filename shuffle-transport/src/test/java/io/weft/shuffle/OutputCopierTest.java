@@ -1,9 +1,9 @@
 package io.weft.shuffle;
 
 import static io.weft.shuffle.peer.ExchangeCounter.CHECKSUM_FAILURES;
-import static io.weft.shuffle.peer.ExchangeCounter.COPIED_BLOCKS;
 import static io.weft.shuffle.peer.ExchangeCounter.COPIES_FAILED;
 import static io.weft.shuffle.peer.ExchangeCounter.COPIES_SKIPPED;
+import static io.weft.shuffle.peer.ExchangeCounter.COPY_BLOCKS_READ;
 import static io.weft.support.TestBlocks.expected;
 import static io.weft.support.TestBlocks.readAll;
 import static io.weft.support.TestBlocks.request;
@@ -117,7 +117,7 @@ class OutputCopierTest {
             expected(1, 0, 5, 0, PARTITIONS, OutputCopierTest::size));
     assertThat(readAll(reader, requests(5, 1, 2)))
         .containsExactlyInAnyOrderElementsOf(expected(1, 0, 5, 1, 2, OutputCopierTest::size));
-    assertThat(reader.statistics().get(COPIED_BLOCKS)).isPositive();
+    assertThat(reader.statistics().get(COPY_BLOCKS_READ)).isPositive();
     TestCluster.assertNothingHeld(reader);
   }
 

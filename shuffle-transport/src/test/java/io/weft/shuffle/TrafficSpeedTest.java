@@ -74,8 +74,8 @@ class TrafficSpeedTest {
         seconds[round] = (System.nanoTime() - started) / 1e9;
       }
       Arrays.sort(seconds);
-      long compressed = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SENT);
-      long before = owner.statistics().get(ExchangeCounter.PACKED_BYTES_SERVED);
+      long compressed = owner.statistics().get(ExchangeCounter.COMPRESSED_BYTES_SENT);
+      long before = owner.statistics().get(ExchangeCounter.COMPRESSED_BYTES_BEFORE);
       System.out.printf(
           "%s, checksums %s, %s, encrypted %s: median %.0f MB/s, best %.0f MB/s, ratio %.2f%n",
           mode,

@@ -105,7 +105,7 @@ final class WeftDriver implements DriverPlugin {
       if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
         context.addSparkListener(new EndedOutputsListener());
       }
-      if (AdoptionSettings.isOn(conf) || SurviveSettings.isOn(conf)) {
+      if (AdoptionSettings.ENABLED.get(conf) || SurviveSettings.isOn(conf)) {
         context.addSparkListener(mapStages);
       }
       context.addSparkListener(new StageListener(stages));
@@ -160,7 +160,7 @@ final class WeftDriver implements DriverPlugin {
             "{} stays as it is set, '{}'; Weft's rules run after those", EXTENSIONS_KEY, others);
       }
     }
-    LOG.info("Weft {} carries this application's SQL shuffles", WeftVersion.current());
+    LOG.info("Weft {} carries this application's shuffles", WeftVersion.current());
   }
 
   private Map<String, String> forExecutors(Activation activation) {

@@ -4,7 +4,6 @@ import io.weft.collectives.Bootstrap;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.bootstrap.Preloader;
 
 /**
  * Creates communicators of the host implementation. All ranks load the items of the {@link

@@ -7,7 +7,6 @@ import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Topology;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.Listener;
-import io.weft.collectives.bootstrap.Preloader;
 import io.weft.collectives.bootstrap.RankFolder;
 import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;

@@ -3,7 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
 import io.weft.collectives.SymmetricBuffer;
-import io.weft.collectives.symmetric.NoRoomException;
+import io.weft.collectives.symmetric.NoSymmetricRoomException;
 import io.weft.collectives.symmetric.SharedBuffer;
 import io.weft.collectives.symmetric.SymmetricArena;
 import io.weft.collectives.symmetric.SymmetricOptions;
@@ -46,7 +46,7 @@ final class HostSymmetric {
     }
     try {
       return shared(type, count);
-    } catch (NoRoomException e) {
+    } catch (NoSymmetricRoomException e) {
       // Every rank learns that a rank has no room, so all fall back.
       return fallback("no room", e.getMessage(), fallback);
     }

@@ -1,5 +1,5 @@
 /**
- * Communicators over NCCL, in which each rank is one GPU. Enter by {@link
+ * Communicators over NCCL, in which each rank is one GPU. Start with {@link
  * io.weft.collectives.nccl.NcclCommunicators}, which creates a {@link
  * io.weft.collectives.nccl.DeviceCommunicator}; {@link io.weft.collectives.nccl.NcclLibrary} loads
  * NCCL and names its version.

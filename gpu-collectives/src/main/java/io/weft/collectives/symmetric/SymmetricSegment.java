@@ -47,7 +47,7 @@ final class SymmetricSegment implements AutoCloseable {
    * Reserves and maps a segment, together with all ranks.
    *
    * @param number of segments that the communicator's ranks have created before
-   * @throws NoRoomException on all ranks if one has no room
+   * @throws NoSymmetricRoomException on all ranks if one has no room
    */
   static SymmetricSegment create(
       Communicator communicator,
@@ -148,7 +148,7 @@ final class SymmetricSegment implements AutoCloseable {
     static void requireRoom(List<Reservation> all) {
       for (int rank = 0; rank < all.size(); rank++) {
         if (!all.get(rank).hasRoom) {
-          throw new NoRoomException(rank, all.get(rank).text);
+          throw new NoSymmetricRoomException(rank, all.get(rank).text);
         }
       }
     }

@@ -1,5 +1,5 @@
 /**
- * Memory at equal offsets on all ranks of one host, and recorded collectives. Enter by {@link
+ * Memory at equal offsets on all ranks of one host, and recorded collectives. Start with {@link
  * io.weft.collectives.symmetric.SymmetricArena} for windows with put, get, signal and wait, by
  * {@link io.weft.collectives.symmetric.CollectiveMemoryCache} for memory that outlives its
  * communicator, and by {@link io.weft.collectives.symmetric.StepRecording} for a sequence of

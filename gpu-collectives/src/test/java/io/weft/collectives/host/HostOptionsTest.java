@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
-import io.weft.collectives.bootstrap.Preloader;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.contract.RankGang;
 import io.weft.device.probe.Capabilities;

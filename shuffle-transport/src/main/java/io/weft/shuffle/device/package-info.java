@@ -1,6 +1,6 @@
 /**
  * Map outputs in GPU memory, whose partitions are packed tables, and their path to another
- * executor. Enter by {@link io.weft.shuffle.device.DeviceCatalog}, which owns the outputs of this
+ * executor. Start with {@link io.weft.shuffle.device.DeviceCatalog}, which owns the outputs of this
  * executor; by {@link io.weft.shuffle.device.DeviceBlockClient} and {@link
  * io.weft.shuffle.device.DeviceBlockServer}, which move blocks between GPUs; and by {@link
  * io.weft.shuffle.device.HostReadClient}, which copies blocks to host memory.

@@ -1,8 +1,8 @@
 package io.weft.shuffle.fetch;
 
 import static io.weft.shuffle.peer.ExchangeCounter.CHECKSUM_FAILURES;
-import static io.weft.shuffle.peer.ExchangeCounter.COPIED_BLOCKS;
-import static io.weft.shuffle.peer.ExchangeCounter.COPIED_BYTES;
+import static io.weft.shuffle.peer.ExchangeCounter.COPY_BLOCKS_READ;
+import static io.weft.shuffle.peer.ExchangeCounter.COPY_BYTES_READ;
 
 import io.weft.shuffle.fetch.BlockFetchException.FetchFailures;
 import io.weft.shuffle.fetch.BlockFetchException.ReadPath;
@@ -103,8 +103,8 @@ final class CopiedBlocks implements AutoCloseable {
     copy.select(chunk, lastChunk);
     int blocks = index.blocks(partition, request.endPartition());
     long bytes = index.bytes(partition, request.endPartition());
-    counters.add(COPIED_BLOCKS, blocks);
-    counters.add(COPIED_BYTES, bytes);
+    counters.add(COPY_BLOCKS_READ, blocks);
+    counters.add(COPY_BYTES_READ, bytes);
     listener.remote(1, blocks, bytes);
     listener.waited(System.nanoTime() - start);
   }

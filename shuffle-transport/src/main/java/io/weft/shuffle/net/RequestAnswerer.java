@@ -2,8 +2,8 @@ package io.weft.shuffle.net;
 
 import static io.weft.shuffle.peer.ExchangeCounter.BLOCKS_SERVED;
 import static io.weft.shuffle.peer.ExchangeCounter.BYTES_SERVED;
-import static io.weft.shuffle.peer.ExchangeCounter.PACKED_BYTES_SENT;
-import static io.weft.shuffle.peer.ExchangeCounter.PACKED_BYTES_SERVED;
+import static io.weft.shuffle.peer.ExchangeCounter.COMPRESSED_BYTES_BEFORE;
+import static io.weft.shuffle.peer.ExchangeCounter.COMPRESSED_BYTES_SENT;
 import static io.weft.shuffle.peer.ExchangeCounter.REQUESTS_REFUSED;
 import static io.weft.shuffle.peer.ExchangeCounter.REQUESTS_SERVED;
 
@@ -188,8 +188,8 @@ final class RequestAnswerer {
   private void countCompressed(ChunkTable table) {
     for (int chunk = 0; chunk < table.count(); chunk++) {
       if (table.isCompressed(chunk)) {
-        counters.add(PACKED_BYTES_SERVED, table.length(chunk));
-        counters.add(PACKED_BYTES_SENT, table.sentBytes(chunk));
+        counters.add(COMPRESSED_BYTES_BEFORE, table.length(chunk));
+        counters.add(COMPRESSED_BYTES_SENT, table.sentBytes(chunk));
       }
     }
   }

@@ -1,7 +1,7 @@
 package io.weft.shuffle.store;
 
-import static io.weft.shuffle.peer.ExchangeCounter.BYTES_ADOPTED;
-import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED;
+import static io.weft.shuffle.peer.ExchangeCounter.BYTES_MIGRATED;
+import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_MIGRATED;
 
 import io.weft.memory.Extent;
 import io.weft.memory.Memory;
@@ -145,8 +145,8 @@ public final class IncomingOutput implements AutoCloseable {
     long bytes = MigrationFormat.chunkBytes(index);
     if (!catalog.contains(key)) {
       writer.publish();
-      counters.increment(OUTPUTS_ADOPTED);
-      counters.add(BYTES_ADOPTED, bytes);
+      counters.increment(OUTPUTS_MIGRATED);
+      counters.add(BYTES_MIGRATED, bytes);
     }
     return bytes;
   }

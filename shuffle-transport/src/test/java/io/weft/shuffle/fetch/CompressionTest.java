@@ -97,14 +97,14 @@ class CompressionTest {
     writeRepetitive(owner);
     assertRepetitive(cluster.open("reader"));
     ExchangeStatistics now = owner.statistics();
-    long raw = now.get(ExchangeCounter.PACKED_BYTES_SERVED);
+    long raw = now.get(ExchangeCounter.COMPRESSED_BYTES_BEFORE);
     if (compression == Compression.NONE) {
       assertThat(raw).isZero();
     } else {
       assertThat(raw)
           .as("compressed: all but the tiny ones")
           .isEqualTo(Arrays.stream(LENGTHS).filter(length -> length >= 128).sum());
-      assertThat(now.get(ExchangeCounter.PACKED_BYTES_SENT)).isPositive().isLessThan(raw / 2);
+      assertThat(now.get(ExchangeCounter.COMPRESSED_BYTES_SENT)).isPositive().isLessThan(raw / 2);
     }
   }
 
@@ -150,7 +150,7 @@ class CompressionTest {
     long before = owner.statistics().arena().allocations();
     ExecutorExchange reader = cluster.open("reader");
     assertThat(readAll(reader, List.of(request("owner", KEY, 0, 1, 900_000)))).hasSize(300);
-    assertThat(owner.statistics().get(ExchangeCounter.PACKED_BYTES_SERVED)).isZero();
+    assertThat(owner.statistics().get(ExchangeCounter.COMPRESSED_BYTES_BEFORE)).isZero();
     assertThat(owner.statistics().arena().allocations() - before)
         .as("chunks that were tried")
         .isBetween(1L, 20L);

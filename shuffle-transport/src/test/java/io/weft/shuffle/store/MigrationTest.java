@@ -1,6 +1,6 @@
 package io.weft.shuffle.store;
 
-import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_ADOPTED;
+import static io.weft.shuffle.peer.ExchangeCounter.OUTPUTS_MIGRATED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -120,7 +120,7 @@ class MigrationTest {
     long used = heir.statistics().arena().usedBytes();
     move(stream, 8192);
     assertThat(heir.statistics().arena().usedBytes()).isEqualTo(used);
-    assertThat(heir.statistics().get(OUTPUTS_ADOPTED)).isEqualTo(1);
+    assertThat(heir.statistics().get(OUTPUTS_MIGRATED)).isEqualTo(1);
     assertThat(read(heir)).isEqualTo(TestBlocks.expected(3, 41, 42, 0, PARTITIONS, SIZES));
   }
 

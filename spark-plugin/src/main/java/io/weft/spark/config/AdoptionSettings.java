@@ -11,9 +11,6 @@ import org.apache.spark.SparkConf;
 
 /** The settings of the adoption of map outputs whose executor died. */
 public final class AdoptionSettings {
-  /** With it, all attempts of a map task have one map id, so attempts could mix. */
-  public static final String OLD_FETCH_PROTOCOL = "spark.shuffle.useOldFetchProtocol";
-
   /** Whether executors adopt outputs. */
   public static final Setting<Boolean> ENABLED =
       new Setting<>(
@@ -70,12 +67,7 @@ public final class AdoptionSettings {
   /** Returns the options of an executor. */
   public static AdoptionOptions of(SparkConf conf) {
     return new AdoptionOptions(
-        isOn(conf), VERIFY.get(conf), IN_BUDGET.get(conf), KEEP_TIME.get(conf));
-  }
-
-  /** Whether executors of this application adopt outputs. */
-  public static boolean isOn(SparkConf conf) {
-    return ENABLED.get(conf) && !conf.getBoolean(OLD_FETCH_PROTOCOL, false);
+        ENABLED.get(conf), VERIFY.get(conf), IN_BUDGET.get(conf), KEEP_TIME.get(conf));
   }
 
   /** These settings, in the order of the documentation. */

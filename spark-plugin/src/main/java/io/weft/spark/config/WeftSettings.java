@@ -49,7 +49,9 @@ public final class WeftSettings {
           SESSION,
           "The route of SQL shuffles. rows copies packed rows. columns replaces the"
               + " exchange node wherever Weft supports all column types. auto takes columns where"
-              + " the input arrives in batches of columns, else rows.");
+              + " the input arrives in batches of columns, else rows. It takes rows also for a"
+              + " repartition without keys while spark.sql.execution.sortBeforeRepartition is"
+              + " true, its default.");
 
   /** The sizes of blocks that Spark is told. */
   public static final Setting<ReportedSizes> REPORTED_SIZES =

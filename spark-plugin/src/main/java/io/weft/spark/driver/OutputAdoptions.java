@@ -341,8 +341,9 @@ public final class OutputAdoptions implements AutoCloseable {
     }
 
     /**
-     * The status of a map task that is at the dead executor, or was there when Spark removed it, or
-     * was moved from there before and counts again; null if there is none.
+     * The status of a map task's output that was written by the dead executor; null if there is
+     * none. The output is at that executor, or was moved to the adopter before, or Spark has
+     * removed it while it was at that executor.
      */
     MapStatus status(ShuffleStatus statuses, int index) {
       MapStatus current = statuses.mapStatuses()[index];

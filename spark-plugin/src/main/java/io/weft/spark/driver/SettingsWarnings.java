@@ -57,13 +57,7 @@ public final class SettingsWarnings {
           "spark.shuffle.service.enabled: the external shuffle service does not serve Weft's"
               + " blocks; the output of a removed executor is computed again");
     }
-    if (AdoptionSettings.ENABLED.get(conf) && !AdoptionSettings.isOn(conf)) {
-      remarks.add(
-          AdoptionSettings.OLD_FETCH_PROTOCOL
-              + ": map outputs of executors that die are not adopted by others, because attempts"
-              + " of a map task cannot be distinguished");
-    }
-    if (AdoptionSettings.isOn(conf)) {
+    if (AdoptionSettings.ENABLED.get(conf)) {
       StatusLock.objection()
           .ifPresent(
               reason ->

@@ -40,7 +40,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>If two executors have copied an output, the first report counts.
  *
- * <p>Owns the thread "weft-survive", for calls to the file system, and "weft-survive-moves", which
+ * <p>Owns the thread "weft-copies", for calls to the file system, and "weft-survive-moves", which
  * never waits for one. Thread-safe.
  */
 public final class SurvivingOutputs extends SparkListener implements AutoCloseable {
@@ -82,8 +82,8 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   /** Shuffles of which a copy could not be read. Their copies are not used. */
   private final Set<Integer> givenUp = ConcurrentHashMap.newKeySet();
 
-  private final ScheduledThreadPoolExecutor thread = scheduler("weft-survive");
-  private final ScheduledThreadPoolExecutor moves = scheduler("weft-survive-moves");
+  private final ScheduledThreadPoolExecutor thread = scheduler("weft-copies");
+  private final ScheduledThreadPoolExecutor moves = scheduler("weft-copies-moves");
 
   /** Null until it was created; only the thread uses it, and later the thread of the end. */
   private volatile CopyFolder folder;
@@ -352,7 +352,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   /** Must be called after the state knows of the end. Called on the thread of listeners. */
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-    if (AdoptionSettings.isOn(conf)) {
+    if (AdoptionSettings.ENABLED.get(conf)) {
       moveSoon(removed.executorId());
     } else {
       move(removed.executorId(), copies);
@@ -364,7 +364,7 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   public void close() {
     moves.shutdownNow();
     thread.shutdownNow();
-    Thread end = daemon(this::end, "weft-survive-end");
+    Thread end = daemon(this::end, "weft-copies-end");
     end.start();
     try {
       end.join(END_MILLIS);

@@ -1,6 +1,6 @@
 /**
  * Weft as the shuffle transport of spark-rapids. The manager and catalog of spark-rapids keep the
- * tables on the GPU. Enter by {@link io.weft.spark.rapids.RapidsRole}, which decides whether Weft
+ * tables on the GPU. Start with {@link io.weft.spark.rapids.RapidsRole}, which decides whether Weft
  * is the transport, and by {@link io.weft.spark.rapids.WeftRapidsTransport}, which moves tables
  * between executors, by NCCL or through the hosts.
  *

@@ -1,6 +1,6 @@
 /**
  * The rendezvous on the driver. The members of a group bring a message to each round, and every
- * member gets the table of all messages or the reason of the failure. Enter by {@link
+ * member gets the table of all messages or the reason of the failure. Start with {@link
  * io.weft.spark.rendezvous.RendezvousService}, which answers calls; by {@link
  * io.weft.spark.rendezvous.StageRendezvous}, which uses it for barrier stages; and by {@link
  * io.weft.spark.rendezvous.ExecutorLossMonitor}, which reports lost executors to an executor.

@@ -33,7 +33,7 @@ import org.apache.spark.storage.BlockManagerId;
  * Asks the driver about the map outputs of dead executors. Repeats a message that fails or is not
  * answered, until the timeout of the question. For one thread.
  *
- * <p>Messages are sent by a thread "weft-adoption-message", because Spark's own timeout for them is
+ * <p>Messages are sent by a thread "weft-adopter-messages", because Spark's own timeout for them is
  * longer. It ends after a minute without messages.
  */
 final class DriverAgreement implements AdoptionAgreement {
@@ -64,7 +64,7 @@ final class DriverAgreement implements AdoptionAgreement {
   }
 
   private static Thread thread(Runnable work) {
-    Thread thread = new Thread(work, "weft-adoption-message");
+    Thread thread = new Thread(work, "weft-adopter-messages");
     thread.setDaemon(true);
     return thread;
   }

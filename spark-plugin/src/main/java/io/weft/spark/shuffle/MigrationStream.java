@@ -151,7 +151,7 @@ final class MigrationStream implements StreamCallbackWithID {
         @Override
         public OptionalLong finish() throws IOException {
           long bytes = tables.finish();
-          exchange.countAdopted(bytes);
+          exchange.countMigrated(bytes);
           return OptionalLong.of(bytes);
         }
 

@@ -80,7 +80,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   public WeftShuffleManager(SparkConf conf, boolean isDriver) {
     super(conf);
     this.conf = conf;
-    this.restores = AdoptionSettings.isOn(conf) || SurviveSettings.isOn(conf);
+    this.restores = AdoptionSettings.ENABLED.get(conf) || SurviveSettings.isOn(conf);
     this.failures = new ShuffleFailures(WeftSettings.FALLBACK_FAILURES.get(conf));
     this.eligibility = new Eligibility(conf, failures);
     this.sizes = new ChunkSizes(MemorySettings.segmentBytes(conf));

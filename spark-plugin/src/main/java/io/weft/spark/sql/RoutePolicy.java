@@ -34,7 +34,7 @@ final class RoutePolicy {
     }
     return setting == Route.COLUMNS
         ? RouteChoice.columns("spark.weft.route=columns")
-        : measured(exchange);
+        : automatic(exchange);
   }
 
   /** Returns why the columns route does not support this exchange; empty if it does. */
@@ -53,11 +53,8 @@ final class RoutePolicy {
         || partitioning == SinglePartition$.MODULE$;
   }
 
-  /**
-   * Chooses for batches that both routes support. The rules follow measurements of which route is
-   * faster.
-   */
-  private static RouteChoice measured(ShuffleExchangeExec exchange) {
+  /** Chooses for input in batches that both routes support. */
+  private static RouteChoice automatic(ShuffleExchangeExec exchange) {
     if (DeviceRoute.isGiven(exchange.child())
         && SparkFeatures.rowChecksums(exchange.conf()).isComputed()) {
       return RouteChoice.refused(

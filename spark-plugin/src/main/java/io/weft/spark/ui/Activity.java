@@ -13,7 +13,7 @@ import java.util.function.UnaryOperator;
  * events, in the history server by the events in the log. Its size is bounded. Thread-safe.
  */
 public final class Activity {
-  private static final String ADOPTED = WeftMetrics.name(ExchangeCounter.OUTPUTS_ADOPTED);
+  private static final String MIGRATED = WeftMetrics.name(ExchangeCounter.OUTPUTS_MIGRATED);
 
   private final ShuffleTable shuffles = new ShuffleTable();
   private final ExecutorTable executors = new ExecutorTable();
@@ -63,12 +63,12 @@ public final class Activity {
   public void reported(Report message, boolean ended) {
     String id = message.report().executorId();
     String host = message.report().host();
-    long adopted = executors.reported(message, ended, ADOPTED, clock.getAsLong());
-    if (adopted > 0) {
+    long migrated = executors.reported(message, ended, MIGRATED, clock.getAsLong());
+    if (migrated > 0) {
       add(
-          Kind.ADOPTION,
-          "executor %s took over %d map outputs of decommissioned executors"
-              .formatted(id, adopted));
+          Kind.MIGRATION,
+          "executor %s received %d map outputs of decommissioned executors"
+              .formatted(id, migrated));
     }
     message.traffic().shuffles().forEach(shuffles::add);
     traffic.add(id, host, message.traffic().byHost(), message.traffic().sources());
@@ -89,11 +89,11 @@ public final class Activity {
     add(Kind.SWITCHED_OFF, "new shuffles go through Spark's sort shuffle: " + reason);
   }
 
-  /** Records that an executor took over map outputs of one that died on its host. */
+  /** Records that an executor adopted map outputs of one that died on its host. */
   public void adopted(String adopter, String dead, long outputs) {
     add(
         Kind.ADOPTION,
-        "executor %s took over %d map outputs of executor %s, which died"
+        "executor %s adopted %d map outputs of executor %s, which died"
             .formatted(adopter, outputs, dead));
   }
 

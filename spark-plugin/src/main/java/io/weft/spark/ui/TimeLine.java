@@ -32,8 +32,10 @@ final class TimeLine {
     SWITCHED_OFF,
     /** An executor ended. */
     EXECUTOR_ENDED,
-    /** An executor took over map outputs of another one. */
+    /** An executor adopted map outputs of one that died. */
     ADOPTION,
+    /** An executor received map outputs of a decommissioned one. */
+    MIGRATION,
     /** The shared memory of an executor is full. */
     PRESSURE,
     /** An executor has a problem that the user can solve. */

@@ -332,7 +332,7 @@ class SurvivingOutputsTest {
             () ->
                 !marks().isEmpty()
                     && Thread.getAllStackTraces().keySet().stream()
-                        .filter(thread -> thread.getName().equals("weft-survive"))
+                        .filter(thread -> thread.getName().equals("weft-copies"))
                         .allMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
   }
 

@@ -169,17 +169,17 @@ class ActivityTest {
   }
 
   @Test
-  void adoptedOutputsAreAnEvent() {
-    report("1", false, "outputsAdopted", 5);
-    report("1", false, "outputsAdopted", 5);
-    report("1", false, "outputsAdopted", 7);
+  void migratedAndAdoptedOutputsAreEvents() {
+    report("1", false, "outputsMigrated", 5);
+    report("1", false, "outputsMigrated", 5);
+    report("1", false, "outputsMigrated", 7);
     activity.adopted("1", "0", 3);
     assertThat(activity.timeLine().events())
         .extracting(TimeLine.Event::text)
         .containsExactly(
-            "executor 1 took over 5 map outputs of decommissioned executors",
-            "executor 1 took over 2 map outputs of decommissioned executors",
-            "executor 1 took over 3 map outputs of executor 0, which died");
+            "executor 1 received 5 map outputs of decommissioned executors",
+            "executor 1 received 2 map outputs of decommissioned executors",
+            "executor 1 adopted 3 map outputs of executor 0, which died");
   }
 
   /** What a history server reads is what the driver had, in how many steps it may be logged. */

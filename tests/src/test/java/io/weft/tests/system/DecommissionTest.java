@@ -71,7 +71,7 @@ class DecommissionTest {
       assertThat(log.mapTasks()).as("map tasks of the second job").isZero();
       assertThat(log.fetchFailures()).isEmpty();
     }
-    assertThat(CLUSTER.sum("outputsAdopted")).isPositive();
+    assertThat(CLUSTER.sum("outputsMigrated")).isPositive();
   }
 
   @Test

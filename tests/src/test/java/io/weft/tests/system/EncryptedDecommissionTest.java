@@ -55,7 +55,7 @@ class EncryptedDecommissionTest {
     Rows.assertSame("first job", expected, sorted(rows));
     assertThat(CLUSTER.sum("bytesSpilled")).isPositive();
     CLUSTER.decommission(CLUSTER.executors().subList(0, 1));
-    assertThat(CLUSTER.sum("outputsAdopted")).isPositive();
+    assertThat(CLUSTER.sum("outputsMigrated")).isPositive();
     try (TaskLog log = TaskLog.open(CLUSTER.context())) {
       Rows.assertSame("second job", expected, sorted(rows));
       assertThat(log.mapTasks()).as("map tasks of the second job").isZero();

@@ -48,7 +48,7 @@ class FallbackDecommissionTest {
       assertThat(log.mapTasks()).as("map tasks of the second job").isZero();
       assertThat(log.fetchFailures()).isEmpty();
     }
-    assertThat(CLUSTER.sum("copiedBytes")).isPositive();
+    assertThat(CLUSTER.sum("copyBytesRead")).isPositive();
   }
 
   private static List<String> sorted(JavaRDD<String> rows) {

@@ -89,7 +89,7 @@ abstract class SurvivingHostContract {
         assertThat(log.mapTasks()).as("map tasks after death " + death).isZero();
         assertThat(log.fetchFailures()).as("after death " + death).isEmpty();
       }
-      assertThat(cluster.sum("copiedBytes")).as("bytes read from copies").isPositive();
+      assertThat(cluster.sum("copyBytesRead")).as("bytes read from copies").isPositive();
     }
   }
 

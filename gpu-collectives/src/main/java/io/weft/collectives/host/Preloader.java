@@ -1,12 +1,10 @@
-package io.weft.collectives.bootstrap;
+package io.weft.collectives.host;
 
-import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.arithmetic.Reduction;
-import io.weft.device.Deadline;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,8 +13,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * Loads code and native libraries before a gang starts. Loading takes locks of the runtime or the
  * driver. Lazy loading can wait for a device on which a peer already spins for this rank: a
- * deadlock. So each rank loads first, and {@link #loadOnAllRanks} lets no rank continue before all
- * have loaded.
+ * deadlock. So each rank loads in the first round in which communicators are created, and no rank
+ * gets past that round before all have loaded.
  *
  * <p>Thread-safe. Each item is loaded once.
  */
@@ -54,19 +52,7 @@ public final class Preloader {
   }
 
   /**
-   * Loads the items that are not loaded yet and returns once all ranks have loaded theirs.
-   *
-   * @throws CollectiveException on all ranks when loading failed on one; names the rank and the
-   *     item
-   */
-  public void loadOnAllRanks(Bootstrap rendezvous, Deadline deadline) {
-    new BootstrapRounds(rendezvous, deadline).barrier("prepared", () -> load(rendezvous.rank()));
-  }
-
-  /**
-   * Loads the items that are not loaded yet. For a factory that creates communicators in rounds: it
-   * calls this in its first round at the latest, so that no rank gets past that round before all
-   * have loaded.
+   * Loads the items that are not loaded yet.
    *
    * @param rank for messages
    * @throws CollectiveException naming the rank and the item that it cannot load

@@ -7,10 +7,10 @@ import java.util.List;
  * A rank has no room for its part of a symmetric segment. All ranks throw it together, and the
  * communicator stays usable.
  */
-public final class NoRoomException extends CollectiveException {
+public final class NoSymmetricRoomException extends CollectiveException {
   private static final long serialVersionUID = 1L;
 
-  NoRoomException(int rank, String reason) {
+  NoSymmetricRoomException(int rank, String reason) {
     super(Kind.IO, List.of(rank), "rank " + rank + ": " + reason);
   }
 }
