@@ -2,6 +2,7 @@ package io.weft.examples.plans;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.examples.tables.TableSet;
 import io.weft.examples.tpch.TpchQuery;
 import io.weft.examples.tpch.TpchTables;
 import java.nio.file.Path;
@@ -30,30 +31,39 @@ class FinalPlansTest {
 
   @BeforeAll
   static void start() throws Exception {
-    session =
-        SparkSession.builder()
-            .master("local[2]")
-            .appName("final-plans")
-            .config("spark.plugins", "io.weft.spark.WeftPlugin")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.host", "localhost")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.sql.shuffle.partitions", "24")
-            // Thresholds for tables of megabytes, so that adaptive execution has decisions to make.
-            .config("spark.sql.autoBroadcastJoinThreshold", "200KB")
-            .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "128KB")
-            .config("spark.sql.adaptive.coalescePartitions.minPartitionSize", "1KB")
-            .config("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
-            .config("spark.sql.adaptive.skewJoin.skewedPartitionFactor", "2")
-            .config("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "256KB")
-            .config("spark.sql.files.maxPartitionBytes", "512KB")
-            .getOrCreate();
-    for (String table : TpchTables.ALL.names()) {
+    session = open("final-plans");
+    register(session, TpchTables.ALL, SCALE, folder);
+    skewedTables();
+  }
+
+  /** Opens a session that gives adaptive execution decisions to make with tables of megabytes. */
+  static SparkSession open(String application) {
+    return SparkSession.builder()
+        .master("local[2]")
+        .appName(application)
+        .config("spark.plugins", "io.weft.spark.WeftPlugin")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "localhost")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "24")
+        .config("spark.sql.autoBroadcastJoinThreshold", "200KB")
+        .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "128KB")
+        .config("spark.sql.adaptive.coalescePartitions.minPartitionSize", "1KB")
+        .config("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
+        .config("spark.sql.adaptive.skewJoin.skewedPartitionFactor", "2")
+        .config("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", "256KB")
+        .config("spark.sql.files.maxPartitionBytes", "512KB")
+        .getOrCreate();
+  }
+
+  /** Writes the tables of a benchmark, and makes them views. */
+  static void register(SparkSession session, TableSet tables, double scale, Path folder)
+      throws Exception {
+    for (String table : tables.names()) {
       String path = folder.resolve(table).toString();
-      TpchTables.ALL.write(table, SCALE, path).run(session);
+      tables.write(table, scale, path).run(session);
       session.read().parquet(path).createOrReplaceTempView(table);
     }
-    skewedTables();
   }
 
   @AfterAll
