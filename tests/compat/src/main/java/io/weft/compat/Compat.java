@@ -67,13 +67,14 @@ public final class Compat {
     System.exit(equal && any ? 0 : 1);
   }
 
-  private static List<Program> all() {
+  private static List<Program> all() throws IOException {
     return Stream.of(
             JobPrograms.all(),
             MachineLearning.all(),
             StreamingPrograms.all(),
             ConnectProgram.all(),
-            TablePrograms.all())
+            TablePrograms.all(),
+            HdfsPrograms.all())
         .flatMap(Collection::stream)
         .toList();
   }

@@ -37,7 +37,8 @@ final class SurviveBench {
    * @param rows of each shuffle
    * @param deaths the times of deaths, in percent of the undisturbed job
    * @param sides to compare
-   * @param runs of each kind
+   * @param undisturbed runs without a death, on each side
+   * @param runs with each death, on each side
    * @param keep whether the temporary folder stays
    */
   record Options(
@@ -45,6 +46,7 @@ final class SurviveBench {
       long rows,
       List<Integer> deaths,
       List<SurviveSide> sides,
+      int undisturbed,
       int runs,
       boolean keep) {
     Options {
@@ -56,6 +58,7 @@ final class SurviveBench {
       if (deaths.stream().anyMatch(percent -> percent < 0 || percent > PERCENT)) {
         throw new IllegalArgumentException("deaths are from 0 to 100 percent, not " + deaths);
       }
+      Rounds.requireRuns(undisturbed);
       Rounds.requireRuns(runs);
     }
   }
@@ -79,7 +82,8 @@ final class SurviveBench {
         }
       }
     }
-    return new SurviveReport(options.seconds(), options.rows(), options.runs(), results);
+    return new SurviveReport(
+        options.seconds(), options.rows(), options.undisturbed(), options.runs(), results);
   }
 
   private SideResult measure(SurviveSide side, SideProcess cluster)
@@ -88,9 +92,10 @@ final class SurviveBench {
     progress.step(side.label() + ", warming up");
     cluster.call(new SurviveJob(0, options.rows()));
     List<Double> seconds = new ArrayList<>();
+    List<Double> taskCpu = new ArrayList<>();
     List<Double> cpu = new ArrayList<>();
     SurviveJob.Result undisturbed = null;
-    for (int run = 0; run < options.runs(); run++) {
+    for (int run = 0; run < options.undisturbed(); run++) {
       progress.step(side.label() + ", undisturbed");
       prepare(cluster);
       double before = cluster.executorCpuSeconds();
@@ -98,6 +103,7 @@ final class SurviveBench {
       // Copies may still be made.
       cluster.call(new Settle());
       cpu.add(cluster.executorCpuSeconds() - before);
+      taskCpu.add(undisturbed.cpuSeconds());
       seconds.add(undisturbed.seconds());
     }
     double length = new Spread(seconds).median();
@@ -116,7 +122,12 @@ final class SurviveBench {
       deaths.add(new Death(percent, new Spread(lost), repeated, equal));
     }
     return new SideResult(
-        side, new Spread(seconds), new Spread(cpu), undisturbed.sum(), List.copyOf(deaths));
+        side,
+        new Spread(seconds),
+        new Spread(taskCpu),
+        new Spread(cpu),
+        undisturbed.sum(),
+        List.copyOf(deaths));
   }
 
   private static void prepare(SideProcess cluster) throws IOException, InterruptedException {

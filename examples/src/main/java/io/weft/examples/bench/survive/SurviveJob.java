@@ -4,6 +4,7 @@ import io.weft.examples.side.SideTask;
 import java.io.Serializable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
@@ -36,9 +37,10 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
    * What a job did.
    *
    * @param tasks that ended successfully
+   * @param cpuSeconds of all tasks, as Spark measures it
    * @param sum of all rows, equal for all sides
    */
-  record Result(double seconds, int tasks, String sum) implements Serializable {}
+  record Result(double seconds, int tasks, double cpuSeconds, String sum) implements Serializable {}
 
   @Override
   public Result run(SparkSession session) throws Exception {
@@ -52,7 +54,7 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
       Row sum = job(session).first();
       double took = (System.nanoTime() - start) / 1e9;
       context.listenerBus().waitUntilEmpty(EVENTS_MILLIS);
-      return new Result(took, count.tasks.get(), sum.toString());
+      return new Result(took, count.tasks.get(), count.cpuNanos.get() / 1e9, sum.toString());
     } finally {
       context.removeSparkListener(count);
     }
@@ -93,12 +95,16 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
     }
   }
 
-  /** Counts tasks. */
+  /** Counts tasks and their CPU time. */
   private static final class TaskCount extends SparkListener {
     private final AtomicInteger tasks = new AtomicInteger();
+    private final AtomicLong cpuNanos = new AtomicLong();
 
     @Override
     public void onTaskEnd(SparkListenerTaskEnd end) {
+      if (end.taskMetrics() != null) {
+        cpuNanos.addAndGet(end.taskMetrics().executorCpuTime());
+      }
       if (end.taskInfo().successful()) {
         tasks.incrementAndGet();
       }
