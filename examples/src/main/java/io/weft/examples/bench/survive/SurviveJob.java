@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.SparkContext;
+import org.apache.spark.Success$;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
@@ -105,7 +106,8 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
       if (end.taskMetrics() != null) {
         cpuNanos.addAndGet(end.taskMetrics().executorCpuTime());
       }
-      if (end.taskInfo().successful()) {
+      // Spark reports a successful task once more when it decides to repeat it.
+      if (end.reason() instanceof Success$) {
         tasks.incrementAndGet();
       }
     }
