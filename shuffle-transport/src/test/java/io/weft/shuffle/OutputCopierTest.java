@@ -430,10 +430,8 @@ class OutputCopierTest {
     for (int partition = PARTITIONS - 1; partition >= 0; partition--) {
       int before = store.reads;
       assertThat(
-              readAll(
-                  reader, List.of(request(source("owner"), key, partition, partition + 1, 1))))
-          .containsExactlyInAnyOrderElementsOf(
-              expected(1, 0, 1, partition, partition + 1, size));
+              readAll(reader, List.of(request(source("owner"), key, partition, partition + 1, 1))))
+          .containsExactlyInAnyOrderElementsOf(expected(1, 0, 1, partition, partition + 1, size));
       assertThat(store.reads - before)
           .as("reads for partition " + partition)
           .isEqualTo(partition == PARTITIONS - 1 ? 2 : 1);

@@ -123,7 +123,8 @@ public final class InteractiveApplication {
 
   private String shuffle(String text) {
     session.conf().set("spark.sql.adaptive.enabled", "false");
-    shuffled = session.sql(text).repartition(5, functions.col("id")).javaRDD().map(RowText.FUNCTION);
+    shuffled =
+        session.sql(text).repartition(5, functions.col("id")).javaRDD().map(RowText.FUNCTION);
     return rows();
   }
 

@@ -43,7 +43,8 @@ class SurviveReportTest {
         .anyMatch(line -> line.contains("lost after 50 %, s"))
         .last()
         .asString()
-        .contains("of 3 undisturbed runs, and of 1 with each death, of a job of 120 s with 1,000 rows")
+        .contains(
+            "of 3 undisturbed runs, and of 1 with each death, of a job of 120 s with 1,000 rows")
         .endsWith("equal.");
   }
 
