@@ -86,7 +86,8 @@ final class WeftDriver implements DriverPlugin {
     RunningMapStages mapStages = new RunningMapStages();
     adoptions =
         new OutputAdoptions(
-            state, new ShuffleStages(
+            state,
+            new ShuffleStages(
                 DriverState::isRestorable, mapStages::isRunning, mapStages::firstTasks));
     answers =
         new DriverAnswers(

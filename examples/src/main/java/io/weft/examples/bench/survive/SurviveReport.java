@@ -56,7 +56,7 @@ public record SurviveReport(
   /**
    * The result of a death.
    *
-   * @param percent of the job at which the executor was killed
+   * @param percent of the job's tasks after which the executor was killed
    * @param lost seconds that the job took longer
    * @param repeated the most tasks that ran again after their success
    * @param equal whether the rows were those of the undisturbed job

@@ -75,8 +75,8 @@ class SurviveReportTest {
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
             .getOrCreate()) {
-      SurviveJob.Result fast = new SurviveJob(0, 3200).run(session);
-      SurviveJob.Result paced = new SurviveJob(2, 3200).run(session);
+      SurviveJob.Result fast = new SurviveJob(0, 3200, 0).run(session);
+      SurviveJob.Result paced = new SurviveJob(2, 3200, 0).run(session);
       assertThat(paced.sum()).isEqualTo(fast.sum()).startsWith("[3200,");
       assertThat(paced.tasks()).isEqualTo(fast.tasks()).isEqualTo(49);
       assertThat(paced.seconds()).isGreaterThan(1.5);
