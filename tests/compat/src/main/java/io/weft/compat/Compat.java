@@ -67,14 +67,13 @@ public final class Compat {
     System.exit(equal && any ? 0 : 1);
   }
 
-  private static List<Program> all() throws IOException {
+  private static List<Program> all() {
     return Stream.of(
             JobPrograms.all(),
             MachineLearning.all(),
             StreamingPrograms.all(),
             ConnectProgram.all(),
-            TablePrograms.all(),
-            HdfsPrograms.all())
+            TablePrograms.all())
         .flatMap(Collection::stream)
         .toList();
   }
