@@ -377,6 +377,7 @@ public final class ExecutorExchange implements AutoCloseable {
   public void removeShuffle(int shuffleId) {
     hostPeers.removeShuffle(shuffleId);
     catalog.removeShuffle(shuffleId);
+    readers.removeShuffle(shuffleId);
     copier.ifPresent(copies -> copies.removed(shuffleId));
     folder.sweep();
   }

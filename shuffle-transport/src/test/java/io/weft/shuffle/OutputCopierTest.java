@@ -413,6 +413,36 @@ class OutputCopierTest {
     assertThat(store.reads - 1).as("reads of three chunks of a large copy").isEqualTo(2);
   }
 
+  /** Each reduce task reads a part of every copy. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void theIndexOfACopyIsReadOnceUntilItsShuffleEnds(boolean encrypted) throws IOException {
+    if (encrypted) {
+      cluster.encrypted();
+    }
+    ExecutorExchange owner = cluster.open("owner");
+    BlockKey key = new BlockKey(1, 0);
+    TestBlocks.Sizes size = (map, part, chunk) -> chunk < 3 ? 60_000 : 0;
+    TestBlocks.write(owner, key, PARTITIONS, size);
+    await().untilAsserted(() -> assertThat(copied).hasSize(1));
+    owner.close();
+    ExecutorExchange reader = cluster.open("reader");
+    for (int partition = PARTITIONS - 1; partition >= 0; partition--) {
+      int before = store.reads;
+      assertThat(
+              readAll(reader, List.of(request(source("owner"), key, partition, partition + 1, 1))))
+          .containsExactlyInAnyOrderElementsOf(expected(1, 0, 1, partition, partition + 1, size));
+      assertThat(store.reads - before)
+          .as("reads for partition " + partition)
+          .isEqualTo(partition == PARTITIONS - 1 ? 2 : 1);
+    }
+    reader.removeShuffle(1);
+    int before = store.reads;
+    assertThat(readAll(reader, List.of(request(source("owner"), key, 1, 2, 1)))).hasSize(3);
+    assertThat(store.reads - before).as("reads after the end of the shuffle").isEqualTo(2);
+    TestCluster.assertNothingHeld(reader);
+  }
+
   @Test
   void anOutputWithoutRowsNeedsNoFile() throws IOException {
     ExecutorExchange owner = cluster.open("owner");

@@ -86,7 +86,9 @@ final class WeftDriver implements DriverPlugin {
     RunningMapStages mapStages = new RunningMapStages();
     adoptions =
         new OutputAdoptions(
-            state, new ShuffleStages(DriverState::isRestorable, mapStages::isRunning));
+            state,
+            new ShuffleStages(
+                DriverState::isRestorable, mapStages::isRunning, mapStages::firstTasks));
     answers =
         new DriverAnswers(
             state,

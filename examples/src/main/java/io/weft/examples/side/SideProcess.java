@@ -10,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -89,18 +88,6 @@ public final class SideProcess implements AutoCloseable {
     return Stream.concat(Stream.of(process.toHandle()), process.descendants())
         .map(ProcessHandle::pid)
         .toList();
-  }
-
-  /**
-   * Returns the process of the executor that was started last.
-   *
-   * @throws SideException if no executor runs
-   */
-  public ProcessHandle newestExecutor() throws SideException {
-    return process
-        .descendants()
-        .max(Comparator.comparing(executor -> executor.info().startInstant().orElse(Instant.MIN)))
-        .orElseThrow(() -> new SideException("no executor of " + options.label() + " runs"));
   }
 
   /** Returns the CPU time of all threads of this side's executors since they started. */

@@ -41,6 +41,7 @@ public final class BlockReaders {
   private final HostPeers hostPeers;
   private final FetchContext context;
   private final Optional<Copies> copies;
+  private final CopyIndexes copyIndexes = new CopyIndexes();
   private final PathLog paths;
   private final Set<ChunkReader> open = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
@@ -96,6 +97,11 @@ public final class BlockReaders {
     ChunkReader reader = new ChunkReader(this, requests, listener);
     open.add(reader);
     return reader;
+  }
+
+  /** Forgets what is known of copies of a shuffle. */
+  public void removeShuffle(int shuffleId) {
+    copyIndexes.removeShuffle(shuffleId);
   }
 
   /** Frees the memory of closed readers whose threads have ended. Fast if there are none. */
@@ -169,7 +175,12 @@ public final class BlockReaders {
       loaded.retainAll();
     }
     return new CopiedBlocks(
-        copies.orElseThrow(), context.failures(), listener, context.counters(), loaded);
+        copies.orElseThrow(),
+        copyIndexes,
+        context.failures(),
+        listener,
+        context.counters(),
+        loaded);
   }
 
   KnownPeers peers() {

@@ -30,6 +30,7 @@ final class CopiedBlocks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CopiedBlocks.class);
 
   private final Copies copies;
+  private final CopyIndexes indexes;
   private final FetchFailures failures;
   private final FetchListener listener;
   private final ExchangeCounters counters;
@@ -46,15 +47,18 @@ final class CopiedBlocks implements AutoCloseable {
    * Starts without blocks.
    *
    * @param copies whose blocks are read
+   * @param indexes of copies, which all readers of the executor share
    * @param loaded owns the memory of chunks; closed with this object
    */
   CopiedBlocks(
       Copies copies,
+      CopyIndexes indexes,
       FetchFailures failures,
       FetchListener listener,
       ExchangeCounters counters,
       LoadedChunks loaded) {
     this.copies = copies;
+    this.indexes = indexes;
     this.failures = failures;
     this.listener = listener;
     this.counters = counters;
@@ -90,7 +94,7 @@ final class CopiedBlocks implements AutoCloseable {
     long start = System.nanoTime();
     try {
       String writer = copies.writer(request.executorId()).orElseThrow();
-      copy = CopiedOutput.open(copies.store(), request.key(), writer);
+      copy = indexes.open(copies.store(), request.key(), writer);
       if (request.endPartition() > copy.index().partitions()) {
         throw new IOException("its copy has " + copy.index().partitions() + " partitions");
       }

@@ -37,6 +37,7 @@ public final class CopiedOutput implements AutoCloseable {
   private static final int FIRST_BYTES = 32 << 10;
 
   private final CopyInput file;
+  private final Head head;
   private final MapOutput index;
 
   /** Bytes of the file from {@link #bufferStart} on. */
@@ -53,13 +54,21 @@ public final class CopiedOutput implements AutoCloseable {
 
   private int next;
 
-  private CopiedOutput(CopyInput file, MapOutput index, long position, byte[] first, int read) {
+  private CopiedOutput(CopyInput file, Head head, byte[] first, int read) {
     this.file = file;
-    this.index = index;
-    this.position = position;
+    this.head = head;
+    this.index = head.index;
+    this.position = head.chunksAt;
     this.buffer = first;
     this.buffered = read;
   }
+
+  /**
+   * What a copy has before its chunks. Immutable, as the copy is.
+   *
+   * @param chunksAt position of the first chunk in the file
+   */
+  public record Head(MapOutput index, int chunksAt) {}
 
   /**
    * Writes the copy of an output. Reads all of its bytes, those in memory twice. The caller closes
@@ -152,7 +161,7 @@ public final class CopiedOutput implements AutoCloseable {
       }
       ByteBuffer encoded = ByteBuffer.wrap(first, HEAD_BYTES, chunksAt - HEAD_BYTES).slice();
       MapOutput index = MapOutputFormat.decode(encoded, key);
-      CopiedOutput copy = new CopiedOutput(file, index, chunksAt, first, read);
+      CopiedOutput copy = new CopiedOutput(file, new Head(index, chunksAt), first, read);
       opened = true;
       return copy;
     } finally {
@@ -160,6 +169,19 @@ public final class CopiedOutput implements AutoCloseable {
         file.close();
       }
     }
+  }
+
+  /**
+   * Opens the copy of an output that was opened before, without a read of its index. The caller
+   * closes it.
+   *
+   * @param writer id of the executor that wrote it
+   * @param head of this copy
+   * @throws IOException if there is no copy
+   */
+  public static CopiedOutput open(CopyStore store, BlockKey key, String writer, Head head)
+      throws IOException {
+    return new CopiedOutput(store.open(key, writer), head, new byte[0], 0);
   }
 
   private static int indexBytes(ByteBuffer head, BlockKey key) throws IOException {
@@ -180,6 +202,11 @@ public final class CopiedOutput implements AutoCloseable {
   /** The index of the copy. */
   public MapOutput index() {
     return index;
+  }
+
+  /** The index of the copy, to open it again. */
+  public Head head() {
+    return head;
   }
 
   /**
@@ -239,10 +266,10 @@ public final class CopiedOutput implements AutoCloseable {
   /** Returns where a byte of the file is in the buffer; reads at least that byte if it is not. */
   private int buffered(long at) throws IOException {
     if (at - bufferStart >= buffered) {
-      if (buffer.length < BUFFER_BYTES) {
-        buffer = new byte[BUFFER_BYTES];
+      int most = (int) Math.min(BUFFER_BYTES, end - at);
+      if (buffer.length < most) {
+        buffer = new byte[most];
       }
-      int most = (int) Math.min(buffer.length, end - at);
       buffered = file.read(at, buffer, 0, most, most);
       bufferStart = at;
     }

@@ -20,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.IntPredicate;
+import java.util.function.IntUnaryOperator;
 import java.util.function.LongFunction;
 import java.util.stream.LongStream;
 import org.apache.spark.MapOutputTrackerMaster;
@@ -40,7 +41,8 @@ import scala.Option;
  * discarded a removed output together with others, because all tasks of its stage must run again.
  * So removed outputs of indeterminate and barrier stages are never brought back, nor any while a
  * repeated task is known to have made other rows. While a map stage runs, outputs of its shuffle
- * are not moved: Spark repeats its tasks of the dead executor in any case.
+ * are not moved: Spark repeats its tasks of the dead executor in any case. The end of a stage is
+ * heard late, so a stage whose tasks have all made their outputs counts as ended.
  *
  * <p>Each executor has at most one question. A later one ends an earlier one that has not begun.
  * All are answered one after the other. So once a question is answered, no earlier one of that
@@ -65,9 +67,11 @@ public final class OutputAdoptions implements AutoCloseable {
    *
    * @param restorable whether removed outputs of a shuffle may be brought back: a map task of it
    *     may run again alone, and makes the same rows
-   * @param running whether a map stage of a shuffle runs
+   * @param running whether a map stage of a shuffle runs, perhaps not any more
+   * @param firstTasks tasks of that stage if it is a first attempt, else 0
    */
-  public record ShuffleStages(IntPredicate restorable, IntPredicate running) {}
+  public record ShuffleStages(
+      IntPredicate restorable, IntPredicate running, IntUnaryOperator firstTasks) {}
 
   /** A question of an executor. */
   private record Question(int number, Future<Adoption> result) {}
@@ -293,7 +297,7 @@ public final class OutputAdoptions implements AutoCloseable {
     StatusLock.locked(
         statuses,
         () -> {
-          Rules rules = new Rules(tracker, move, shuffle);
+          Rules rules = new Rules(tracker, move, shuffle, statuses);
           for (int index = 0; index < statuses.mapStatuses().length; index++) {
             MapStatus status = rules.status(statuses, index);
             BlockManagerId place = status == null ? null : places.apply(status.mapId());
@@ -333,11 +337,29 @@ public final class OutputAdoptions implements AutoCloseable {
     /** Whether a task made other rows; null if it was not looked up yet. */
     private Boolean otherRows;
 
-    Rules(MapOutputTrackerMaster tracker, Move move, int shuffle) {
+    Rules(MapOutputTrackerMaster tracker, Move move, int shuffle, ShuffleStatus statuses) {
       this.tracker = tracker;
       this.move = move;
-      this.moves = move.step() != Step.KEEP && !stages.running().test(shuffle);
+      this.moves =
+          move.step() != Step.KEEP
+              && (!stages.running().test(shuffle) || allEnded(statuses, shuffle));
       this.mayRestore = moves && stages.restorable().test(shuffle);
+    }
+
+    /**
+     * Whether all map tasks have ended. In a stage that repeats some tasks, those whose outputs
+     * Spark has removed run again.
+     */
+    private boolean allEnded(ShuffleStatus statuses, int shuffle) {
+      boolean first = stages.firstTasks().applyAsInt(shuffle) == statuses.mapStatuses().length;
+      for (int index = 0; index < statuses.mapStatuses().length; index++) {
+        MapStatus removed = statuses.mapStatusesDeleted()[index];
+        if (statuses.mapStatuses()[index] == null
+            && !(first && removed != null && isAt(removed, move.from()))) {
+          return false;
+        }
+      }
+      return true;
     }
 
     /**

@@ -13,7 +13,9 @@ import org.apache.spark.scheduler.StageInfo;
  */
 public final class RunningMapStages extends SparkListener {
   /** The attempt of the stage that runs, by shuffle. */
-  private final Map<Integer, String> running = new ConcurrentHashMap<>();
+  private final Map<Integer, Attempt> running = new ConcurrentHashMap<>();
+
+  private record Attempt(int stage, int number, int tasks) {}
 
   @Override
   public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
@@ -31,12 +33,18 @@ public final class RunningMapStages extends SparkListener {
     }
   }
 
-  private static String attempt(StageInfo stage) {
-    return stage.stageId() + "." + stage.attemptNumber();
+  private static Attempt attempt(StageInfo stage) {
+    return new Attempt(stage.stageId(), stage.attemptNumber(), stage.numTasks());
   }
 
   /** Whether a map stage of a shuffle runs. */
   public boolean isRunning(int shuffle) {
     return running.containsKey(shuffle);
+  }
+
+  /** The number of tasks of the map stage that runs, if it is a first attempt; else 0. */
+  public int firstTasks(int shuffle) {
+    Attempt attempt = running.get(shuffle);
+    return attempt == null || attempt.number > 0 ? 0 : attempt.tasks;
   }
 }

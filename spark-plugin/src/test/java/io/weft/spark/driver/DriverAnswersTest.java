@@ -58,7 +58,8 @@ class DriverAnswersTest {
           state,
           new StageRendezvous(),
           new TransferRendezvous(cliques, losses),
-          new OutputAdoptions(state, new ShuffleStages(shuffle -> false, shuffle -> false)),
+          new OutputAdoptions(
+              state, new ShuffleStages(shuffle -> false, shuffle -> false, shuffle -> 0)),
           new KnownCopies() {
             @Override
             public void copied(Copied copy) {

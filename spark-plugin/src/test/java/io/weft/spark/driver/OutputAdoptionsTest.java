@@ -60,10 +60,15 @@ class OutputAdoptionsTest {
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final AtomicBoolean restorable = new AtomicBoolean(true);
   private final AtomicBoolean mapStageRuns = new AtomicBoolean();
+  private final AtomicInteger firstTasks = new AtomicInteger();
   private final AtomicInteger number = new AtomicInteger();
   private final OutputAdoptions adoptions =
       new OutputAdoptions(
-          state, new ShuffleStages(shuffle -> restorable.get(), shuffle -> mapStageRuns.get()));
+          state,
+          new ShuffleStages(
+              shuffle -> restorable.get(),
+              shuffle -> mapStageRuns.get(),
+              shuffle -> firstTasks.get()));
   private MapOutputTrackerMaster tracker;
 
   @BeforeAll
@@ -165,6 +170,38 @@ class OutputAdoptionsTest {
   }
 
   @Test
+  void nothingMovesWhileATaskOfTheFirstAttemptHasNotEnded() {
+    withoutTheLastTask();
+    mapStageRuns.set(true);
+    firstTasks.set(4);
+    assertThat(moved(adopt(Step.SELECT, 10, 11, 12))).isEmpty();
+    endOf("1");
+    tracker.removeOutputsOnExecutor("1");
+    assertThat(moved(adopt(10, 11, 12))).isEmpty();
+    assertThat(places()).containsExactly("none", "none", "none", "none");
+  }
+
+  private void withoutTheLastTask() {
+    tracker.unregisterShuffle(SHUFFLE);
+    tracker.registerShuffle(SHUFFLE, 4, 1);
+    for (int map = 0; map < 3; map++) {
+      tracker.registerMapOutput(SHUFFLE, map, status(DEAD, 10 + map));
+    }
+  }
+
+  /** An executor may die between the end of its last map task and the event of the stage's end. */
+  @Test
+  void outputsMoveIfTheEndOfTheirStageWasNotHeardYet() {
+    mapStageRuns.set(true);
+    firstTasks.set(4);
+    assertThat(moved(adopt(Step.SELECT, 10, 11, 12))).containsExactlyInAnyOrder(10, 11, 12);
+    endOf("1");
+    tracker.removeOutputsOnExecutor("1");
+    assertThat(moved(adopt(10, 11, 12))).containsExactlyInAnyOrder(10, 11, 12);
+    assertThat(places()).containsExactly("2", "2", "2", "3");
+  }
+
+  @Test
   void onlyOutputsThatReadersFindAtTheAdopterAreKept() {
     assertThat(moved(adopt(10, 11))).hasSize(2);
     tracker.registerMapOutput(SHUFFLE, 1, status(THIRD, 50));
@@ -195,10 +232,11 @@ class OutputAdoptionsTest {
 
   @Test
   void noCopyIsReadWhileTheMapStageRuns() {
+    withoutTheLastTask();
     mapStageRuns.set(true);
     moveToCopies(10L, 11L, 12L);
     assertThat(moved(adopt(Step.SELECT, 10))).as("a later question").isEmpty();
-    assertThat(places()).containsExactly("1", "1", "1", "3");
+    assertThat(places()).containsExactly("1", "1", "1", "none");
   }
 
   /** Each move of copies reports, and asks executors to look up again, only what is new. */
@@ -285,9 +323,12 @@ class OutputAdoptionsTest {
     stages.onStageSubmitted(new SparkListenerStageSubmitted(first, null));
     assertThat(stages.isRunning(SHUFFLE)).isTrue();
     assertThat(stages.isRunning(8)).isFalse();
+    assertThat(stages.firstTasks(SHUFFLE)).isEqualTo(1);
+    assertThat(stages.firstTasks(8)).isZero();
     stages.onStageSubmitted(new SparkListenerStageSubmitted(second, null));
     stages.onStageCompleted(new SparkListenerStageCompleted(first));
     assertThat(stages.isRunning(SHUFFLE)).as("its next attempt").isTrue();
+    assertThat(stages.firstTasks(SHUFFLE)).as("not the first").isZero();
     stages.onStageCompleted(new SparkListenerStageCompleted(second));
     assertThat(stages.isRunning(SHUFFLE)).isFalse();
   }

@@ -50,7 +50,8 @@ class SurvivingOutputsTest {
   private final SparkConf conf = new SparkConf(false).set("spark.weft.adopt.enabled", "false");
   private final DriverState state = new DriverState(Activation.decide(conf), conf);
   private final OutputAdoptions places =
-      new OutputAdoptions(state, new ShuffleStages(shuffle -> true, shuffle -> false));
+      new OutputAdoptions(
+          state, new ShuffleStages(shuffle -> true, shuffle -> false, shuffle -> 0));
   private MapOutputTrackerMaster tracker;
 
   @BeforeAll

@@ -2,6 +2,7 @@ package io.weft.tests.application;
 
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.Query;
+import io.weft.tests.workload.RowText;
 import io.weft.tests.workload.Tables;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -12,8 +13,19 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.functions;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Executes orders that the test sends on standard input, one per line, and reports their results. A
@@ -30,13 +42,21 @@ import org.apache.spark.sql.SparkSession;
  *   <li>{@code page PATH}: reports a page of the application's UI on one line
  *   <li>{@code version}, {@code manager}: reports Spark's version, the class of the shuffle manager
  *   <li>{@code statistics}: reports the counters of every executor
+ *   <li>{@code shuffle TEXT}: shuffles the rows of a query and reports their number and hash
+ *   <li>{@code again}: reads the same shuffle again; also reports the map tasks that ran
+ *   <li>{@code places}: reports the executors that have the outputs of the last shuffle
  * </ul>
  *
  * It fails if other code has stopped its context.
  */
 public final class InteractiveApplication {
+  private static final long EVENTS_MILLIS = 60_000;
+
   private final SparkSession session;
   private final Path results;
+
+  /** The rows of the last shuffle. */
+  private JavaRDD<String> shuffled;
 
   private InteractiveApplication(SparkSession session, Path results) {
     this.session = session;
@@ -94,8 +114,59 @@ public final class InteractiveApplication {
       case "version" -> session.version();
       case "manager" -> SparkEnv.get().shuffleManager().getClass().getName();
       case "statistics" -> ExecutorProbe.statistics(session.sparkContext()).toString();
+      case "shuffle" -> shuffle(object);
+      case "again" -> again();
+      case "places" -> places();
       default -> throw new IllegalArgumentException("no such order");
     };
+  }
+
+  private String shuffle(String text) {
+    session.conf().set("spark.sql.adaptive.enabled", "false");
+    shuffled =
+        session.sql(text).repartition(5, functions.col("id")).javaRDD().map(RowText.FUNCTION);
+    return rows();
+  }
+
+  private String rows() {
+    List<String> rows = shuffled.collect().stream().sorted().toList();
+    return rows.size() + " rows " + rows.hashCode();
+  }
+
+  private String again() {
+    AtomicInteger mapTasks = new AtomicInteger();
+    SparkListener listener =
+        new SparkListener() {
+          @Override
+          public void onTaskEnd(SparkListenerTaskEnd end) {
+            if (end.taskType().equals("ShuffleMapTask")) {
+              mapTasks.incrementAndGet();
+            }
+          }
+        };
+    SparkContext context = session.sparkContext();
+    context.addSparkListener(listener);
+    try {
+      String rows = rows();
+      context.listenerBus().waitUntilEmpty(EVENTS_MILLIS);
+      return rows + ", " + mapTasks.get() + " map tasks";
+    } catch (TimeoutException e) {
+      throw new IllegalStateException("Spark's listeners are late", e);
+    } finally {
+      context.removeSparkListener(listener);
+    }
+  }
+
+  private static String places() {
+    MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
+    int last =
+        CollectionConverters.asJava(tracker.shuffleStatuses().keys().toSeq()).stream()
+            .mapToInt(shuffle -> (Integer) shuffle)
+            .max()
+            .orElseThrow();
+    return Stream.of(tracker.shuffleStatuses().apply(last).mapStatuses())
+        .map(status -> status == null ? "none" : status.location().executorId())
+        .collect(Collectors.joining(" "));
   }
 
   private String page(String path) throws IOException {

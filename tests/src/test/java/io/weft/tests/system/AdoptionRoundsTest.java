@@ -12,18 +12,19 @@ import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
+import java.time.Duration;
 import java.time.LocalTime;
-import java.util.ArrayList;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.apache.spark.SparkContext;
+import java.util.stream.LongStream;
 import org.apache.spark.api.java.JavaRDD;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.sql.RowFactory;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,13 +32,24 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * Executors are killed at random moments of random jobs, {@code -Dweft.adoption.rounds} times. The
- * rows stay right, and between two jobs no map task runs again. {@code -Dweft.adoption.seed}
- * repeats a run. The output has the times of the jobs, which are not tested.
+ * rows of the job stay right. The shuffles of earlier jobs, whose outputs may have been adopted
+ * several times, are read again without a map task. {@code -Dweft.adoption.seed} repeats a run.
+ *
+ * <p>Most of a round's processor time is the start of an executor. So a third executor starts while
+ * the next round runs on two, and the expected rows are computed without Spark.
  */
 class AdoptionRoundsTest {
   private static final int ROUNDS = Integer.getInteger("weft.adoption.rounds", 5);
   private static final long SEED = Long.getLong("weft.adoption.seed", System.nanoTime());
   private static final int REPORTED_ROUNDS = 10;
+  private static final int EXECUTORS = 3;
+
+  /** Shuffles of earlier jobs that are kept. */
+  private static final int SHUFFLES = 3;
+
+  /** In the middle of an adoption, which mostly takes less than 50 ms after the death. */
+  private static final int SECOND_DEATH_MILLIS = 60;
+
   private static final List<String> ROUTES = List.of("rows", "columns", "streams");
 
   @RegisterExtension
@@ -48,191 +60,212 @@ class AdoptionRoundsTest {
   @Order(2)
   static final WeftCluster CLUSTER =
       new WeftCluster(WORKSPACE)
+          .executors(EXECUTORS, 512)
+          .queries(List.of())
           .set("spark.weft.adopt.enabled", "true")
           .set("spark.weft.rdd.streams", "true")
           .set("spark.weft.fetch.timeout", "20s")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
   private final Random random = new Random(SEED);
-  private final Map<String, RoundTimes> times = new TreeMap<>();
+  private final Deque<Shuffle> shuffles = new ArrayDeque<>();
+  private final Map<String, Counts> counts = new TreeMap<>();
 
   /** A job of a round. */
   private record Job(String route, int rows, int maps, int partitions, boolean adaptive) {
-    String sql() {
-      return "SELECT id, REPEAT(STRING(id), 9) AS s FROM RANGE(0, %d, 1, %d)".formatted(rows, maps);
-    }
-
     JavaRDD<String> shuffled() {
       Queries.configure(CLUSTER.session(), adaptive);
+      String sql =
+          "SELECT id, REPEAT(STRING(id), 9) AS s FROM RANGE(0, %d, 1, %d)".formatted(rows, maps);
       if (route.equals("streams")) {
-        return CLUSTER.session().sql(sql()).javaRDD().map(RowText.FUNCTION).repartition(partitions);
+        return CLUSTER.session().sql(sql).javaRDD().map(RowText.FUNCTION).repartition(partitions);
       }
       CLUSTER.session().conf().set("spark.weft.route", route);
       return CLUSTER
           .session()
-          .sql(sql())
+          .sql(sql)
           .repartition(partitions, col("id"))
           .javaRDD()
           .map(RowText.FUNCTION);
     }
 
     List<String> expected() {
-      return CLUSTER.session().sql(sql()).collectAsList().stream()
-          .map(RowText::of)
+      return LongStream.range(0, rows)
+          .mapToObj(id -> RowText.of(RowFactory.create(id, Long.toString(id).repeat(9))))
           .sorted()
           .toList();
     }
   }
+
+  /**
+   * The shuffle of a job that has ended.
+   *
+   * @param number Spark's id of it
+   */
+  private record Shuffle(int number, Job job, JavaRDD<String> rows) {}
 
   /** Many rounds take longer than other tests may. */
   @Test
   @Timeout(value = 55, unit = TimeUnit.MINUTES)
   void rowsStayRightAndNoOutputIsComputedTwice() {
     for (int round = 1; round <= ROUNDS; round++) {
-      CLUSTER.awaitExecutors();
-      Job job =
-          new Job(
-              ROUTES.get(random.nextInt(ROUTES.size())),
-              1 + random.nextInt(20_000),
-              2 + random.nextInt(10),
-              2 + random.nextInt(10),
-              random.nextBoolean());
+      Job job = job();
       String name = "round " + round + " of seed " + SEED + ", " + job;
       System.out.println(LocalTime.now() + " " + name);
-      switch (random.nextInt(3)) {
-        case 0 -> betweenTwoJobs(name, job);
-        case 1 -> duringAStage(name, job, 0, 1 + random.nextInt(job.maps()));
-        default -> duringAStage(name, job, 1, 1 + random.nextInt(job.partitions()));
+      switch (random.nextInt(6)) {
+        case 0, 1 -> betweenTwoJobs(name, job);
+        case 2, 3 -> duringAStage("in the reduce stage", name, job, 1, job.partitions());
+        case 4 -> duringAStage("in the map stage", name, job, 0, job.maps());
+        default -> twoDeathsBetweenTwoJobs(name, job);
       }
       if (round % REPORTED_ROUNDS == 0 || round == ROUNDS) {
-        times.forEach((kind, all) -> System.out.println(kind + ": " + all));
+        System.out.println(LocalTime.now() + " after " + round + " rounds: " + counts);
       }
     }
+    shuffles.clear();
     CLUSTER.awaitExecutors();
     CLUSTER.awaitNothingUsed();
   }
 
-  private void betweenTwoJobs(String name, Job job) {
-    List<String> expected = job.expected();
-    JavaRDD<String> rows = job.shuffled();
-    Rows.assertSame(name, expected, sorted(rows));
-    List<ExecutorProcess> executors = CLUSTER.executors();
-    ExecutorProcess victim = executors.get(random.nextInt(executors.size()));
-    long start = System.nanoTime();
-    Rows.assertSame(name, expected, sorted(rows));
-    long undisturbed = System.nanoTime() - start;
-    try (TaskLog log = TaskLog.open(CLUSTER.context());
-        Removal removal = Removal.listen(CLUSTER.context())) {
-      long killed = System.nanoTime();
-      victim.kill();
-      MapOutputs.awaitElsewhere(victim, job.maps());
-      Rows.assertSame(name, expected, sorted(rows));
-      long disturbed = System.nanoTime() - killed;
-      assertThat(log.mapTasks()).as(name).isZero();
-      add("between two jobs", undisturbed, disturbed, removal.nanos() - killed, 0);
-    }
+  private Job job() {
+    return new Job(
+        ROUTES.get(random.nextInt(ROUTES.size())),
+        1 + random.nextInt(5_000),
+        2 + random.nextInt(8),
+        2 + random.nextInt(8),
+        random.nextBoolean());
   }
 
-  private void add(String kind, long undisturbed, long disturbed, long notice, long repeated) {
-    times
-        .computeIfAbsent(kind, any -> new RoundTimes())
-        .add(undisturbed, disturbed, notice, repeated);
+  private void betweenTwoJobs(String name, Job job) {
+    awaitKnown(2);
+    JavaRDD<String> rows = job.shuffled();
+    Rows.assertSame(name, job.expected(), sorted(rows));
+    add(job, rows);
+    ExecutorProcess victim = victim();
+    victim.kill();
+    readAgain(name, List.of(victim));
+    counts("between two jobs").add(0, 0);
+  }
+
+  /** The second executor may die while it adopts the outputs of the first. */
+  private void twoDeathsBetweenTwoJobs(String name, Job job) {
+    awaitKnown(EXECUTORS);
+    JavaRDD<String> rows = job.shuffled();
+    Rows.assertSame(name, job.expected(), sorted(rows));
+    add(job, rows);
+    ExecutorProcess first = victim();
+    first.kill();
+    long pause = TimeUnit.MILLISECONDS.toNanos(random.nextInt(SECOND_DEATH_MILLIS));
+    long start = System.nanoTime();
+    while (System.nanoTime() - start < pause) {
+      Thread.onSpinWait();
+    }
+    ExecutorProcess second = victim();
+    second.kill();
+    readAgain(name, List.of(first, second));
+    counts("two deaths between two jobs").add(0, 0);
   }
 
   /**
-   * Spark itself repeats tasks of a stage that is not complete. It may also repeat map tasks if a
-   * task looks for outputs before they are adopted.
+   * Spark itself repeats tasks of a map stage that is not complete. It may also repeat map tasks if
+   * a task looks for outputs before they are adopted.
    */
-  private void duringAStage(String name, Job job, int stage, int task) {
-    List<String> expected = job.expected();
-    // The first run compiles the job.
-    Rows.assertSame(name, expected, sorted(job.shuffled()));
-    long start = System.nanoTime();
-    Rows.assertSame(name, expected, sorted(job.shuffled()));
-    long undisturbed = System.nanoTime() - start;
+  private void duringAStage(String kind, String name, Job job, int stage, int tasks) {
+    awaitKnown(2);
+    // Adaptive execution may have joined partitions, so the stage has no more tasks than that.
+    int task = job.adaptive() && stage == 1 ? 1 : 1 + random.nextInt(tasks);
+    JavaRDD<String> rows;
+    ExecutorProcess victim;
     try (KillAtTask killer = KillAtTask.arm(CLUSTER, stage, task);
-        TaskLog log = TaskLog.open(CLUSTER.context());
-        Removal removal = Removal.listen(CLUSTER.context())) {
-      start = System.nanoTime();
-      Rows.assertSame(name, expected, sorted(job.shuffled()));
-      long disturbed = System.nanoTime() - start;
-      assertThat(killer.victim()).as(name).isNotNull();
+        TaskLog log = TaskLog.open(CLUSTER.context())) {
+      // Adaptive execution runs the map stage already here.
+      rows = job.shuffled();
+      Rows.assertSame(name, job.expected(), sorted(rows));
+      victim = killer.victim();
+      assertThat(victim).as(name).isNotNull();
       long mapTasks = log.mapTasks();
-      if (stage == 1 && log.fetchFailures().isEmpty()) {
+      int failures = log.fetchFailures().size();
+      if (stage == 1 && failures == 0) {
         assertThat(mapTasks).as(name).isEqualTo(job.maps());
       }
-      long notice = removal.nanos() - killer.nanos();
-      String kind = stage == 0 ? "in the map stage" : "in the reduce stage";
-      add(kind, undisturbed, disturbed, notice, mapTasks - job.maps());
+      counts(kind).add(mapTasks - job.maps(), failures);
     }
+    add(job, rows);
+    readAgain(name, List.of(victim));
+  }
+
+  private void add(Job job, JavaRDD<String> rows) {
+    shuffles.addLast(new Shuffle(MapOutputs.lastShuffle(), job, rows));
+    if (shuffles.size() > SHUFFLES) {
+      shuffles.removeFirst();
+    }
+  }
+
+  /** Reads all shuffles once their outputs are elsewhere. */
+  private void readAgain(String name, List<ExecutorProcess> victims) {
+    for (ExecutorProcess victim : victims) {
+      shuffles.forEach(
+          shuffle -> MapOutputs.awaitElsewhere(shuffle.number(), victim, shuffle.job().maps()));
+    }
+    try (TaskLog log = TaskLog.open(CLUSTER.context())) {
+      for (Shuffle shuffle : shuffles) {
+        String read = name + ": shuffle " + shuffle.number() + " again, " + shuffle.job();
+        Rows.assertSame(read, shuffle.job().expected(), sorted(shuffle.rows()));
+      }
+      assertThat(log.mapTasks()).as(name + ": map tasks").isZero();
+      assertThat(log.fetchFailures()).as(name + ": fetch failures").isEmpty();
+    }
+    counts("shuffles read again").add(shuffles.size());
+  }
+
+  /** An executor that the driver knows, so not one that has been killed. */
+  private ExecutorProcess victim() {
+    List<ExecutorProcess> executors =
+        CLUSTER.executors().stream().filter(known -> CLUSTER.known().contains(known.id())).toList();
+    return executors.get(random.nextInt(executors.size()));
+  }
+
+  private static void awaitKnown(int executors) {
+    Awaitility.await(executors + " executors that run and that the driver knows")
+        .atMost(Duration.ofMinutes(3))
+        .pollDelay(Duration.ZERO)
+        .pollInterval(Duration.ofMillis(20))
+        .until(() -> known() >= executors);
+  }
+
+  private static long known() {
+    return CLUSTER.executors().stream()
+        .filter(running -> CLUSTER.known().contains(running.id()))
+        .count();
   }
 
   private static List<String> sorted(JavaRDD<String> rows) {
     return rows.collect().stream().sorted().toList();
   }
 
-  /** Hears when Spark has removed an executor. */
-  private static final class Removal extends SparkListener implements AutoCloseable {
-    private final SparkContext context;
-    private final CompletableFuture<Long> removed = new CompletableFuture<>();
-
-    private Removal(SparkContext context) {
-      this.context = context;
-    }
-
-    static Removal listen(SparkContext context) {
-      Removal removal = new Removal(context);
-      context.addSparkListener(removal);
-      return removal;
-    }
-
-    @Override
-    public void onExecutorRemoved(SparkListenerExecutorRemoved event) {
-      removed.complete(System.nanoTime());
-    }
-
-    /** The time of the removal, as of {@code System.nanoTime}. */
-    long nanos() {
-      return removed.orTimeout(3, TimeUnit.MINUTES).join();
-    }
-
-    @Override
-    public void close() {
-      context.removeSparkListener(this);
-    }
+  private Counts counts(String kind) {
+    return counts.computeIfAbsent(kind, any -> new Counts());
   }
 
-  /** The times of the rounds of a kind. */
-  private static final class RoundTimes {
-    private final List<Double> undisturbed = new ArrayList<>();
-    private final List<Double> disturbed = new ArrayList<>();
-    private final List<Double> notice = new ArrayList<>();
-    private final List<Double> ratio = new ArrayList<>();
+  /** What happened in the rounds of a kind. */
+  private static final class Counts {
+    private long rounds;
     private long repeated;
+    private long failures;
 
-    void add(long undisturbedNanos, long disturbedNanos, long noticeNanos, long repeatedTasks) {
-      undisturbed.add(undisturbedNanos / 1e9);
-      disturbed.add(disturbedNanos / 1e9);
-      notice.add(noticeNanos / 1e9);
-      ratio.add((disturbedNanos - noticeNanos) / (double) undisturbedNanos);
+    void add(long repeatedTasks, long fetchFailures) {
+      rounds++;
       repeated += repeatedTasks;
+      failures += fetchFailures;
+    }
+
+    void add(long read) {
+      rounds += read;
     }
 
     @Override
     public String toString() {
-      return ("%d rounds, medians: undisturbed %.3f s, disturbed %.3f s, Spark's notice %.3f s, "
-              + "(disturbed - notice) / undisturbed %.2f; map tasks repeated %d")
-          .formatted(
-              undisturbed.size(),
-              median(undisturbed),
-              median(disturbed),
-              median(notice),
-              median(ratio),
-              repeated);
-    }
-
-    private static double median(List<Double> values) {
-      return values.stream().sorted().toList().get(values.size() / 2);
+      return "%d (map tasks repeated %d, fetch failures %d)".formatted(rounds, repeated, failures);
     }
   }
 }

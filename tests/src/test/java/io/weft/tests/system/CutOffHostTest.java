@@ -58,10 +58,12 @@ class CutOffHostTest {
           .set("spark.task.maxFailures", "10")
           .set("spark.stage.maxConsecutiveAttempts", "10");
 
+  /** Not within the test, whose frame still refers to the shuffle. */
   @AfterEach
-  void mend() {
+  void nothingIsLeft() {
     NETWORK.heal();
     CLUSTER.awaitExecutors();
+    CLUSTER.awaitNothingUsed();
   }
 
   @Test

@@ -14,18 +14,11 @@ import io.weft.examples.terminal.Progress;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 
 /** Runs the whole benchmark of deaths. For one use and one thread. */
 final class SurviveBench {
   private static final int EXECUTORS = 2;
   private static final double PERCENT = 100;
-
-  /** Attempts to hit a job before it ends. */
-  private static final int ATTEMPTS = 3;
 
   private final Options options;
   private final Progress progress;
@@ -35,9 +28,10 @@ final class SurviveBench {
    *
    * @param seconds length of the job
    * @param rows of each shuffle
-   * @param deaths the times of deaths, in percent of the undisturbed job
+   * @param deaths the times of deaths, in percent of the job's tasks
    * @param sides to compare
-   * @param runs of each kind
+   * @param undisturbed runs without a death, on each side
+   * @param runs with each death, on each side
    * @param keep whether the temporary folder stays
    */
   record Options(
@@ -45,6 +39,7 @@ final class SurviveBench {
       long rows,
       List<Integer> deaths,
       List<SurviveSide> sides,
+      int undisturbed,
       int runs,
       boolean keep) {
     Options {
@@ -56,6 +51,7 @@ final class SurviveBench {
       if (deaths.stream().anyMatch(percent -> percent < 0 || percent > PERCENT)) {
         throw new IllegalArgumentException("deaths are from 0 to 100 percent, not " + deaths);
       }
+      Rounds.requireRuns(undisturbed);
       Rounds.requireRuns(runs);
     }
   }
@@ -79,18 +75,20 @@ final class SurviveBench {
         }
       }
     }
-    return new SurviveReport(options.seconds(), options.rows(), options.runs(), results);
+    return new SurviveReport(
+        options.seconds(), options.rows(), options.undisturbed(), options.runs(), results);
   }
 
   private SideResult measure(SurviveSide side, SideProcess cluster)
       throws IOException, InterruptedException {
-    SurviveJob job = new SurviveJob(options.seconds(), options.rows());
+    SurviveJob job = new SurviveJob(options.seconds(), options.rows(), 0);
     progress.step(side.label() + ", warming up");
-    cluster.call(new SurviveJob(0, options.rows()));
+    cluster.call(new SurviveJob(0, options.rows(), 0));
     List<Double> seconds = new ArrayList<>();
+    List<Double> taskCpu = new ArrayList<>();
     List<Double> cpu = new ArrayList<>();
     SurviveJob.Result undisturbed = null;
-    for (int run = 0; run < options.runs(); run++) {
+    for (int run = 0; run < options.undisturbed(); run++) {
       progress.step(side.label() + ", undisturbed");
       prepare(cluster);
       double before = cluster.executorCpuSeconds();
@@ -98,6 +96,7 @@ final class SurviveBench {
       // Copies may still be made.
       cluster.call(new Settle());
       cpu.add(cluster.executorCpuSeconds() - before);
+      taskCpu.add(undisturbed.cpuSeconds());
       seconds.add(undisturbed.seconds());
     }
     double length = new Spread(seconds).median();
@@ -108,7 +107,10 @@ final class SurviveBench {
       boolean equal = true;
       for (int run = 0; run < options.runs(); run++) {
         progress.step(side.label() + ", death after " + percent + " %");
-        SurviveJob.Result result = disturbed(cluster, job, length * percent / PERCENT);
+        prepare(cluster);
+        int killAfter = (int) Math.max(1, undisturbed.tasks() * percent / PERCENT);
+        SurviveJob.Result result =
+            cluster.call(new SurviveJob(options.seconds(), options.rows(), killAfter));
         lost.add(result.seconds() - length);
         repeated = Math.max(repeated, result.tasks() - undisturbed.tasks());
         equal &= result.sum().equals(undisturbed.sum());
@@ -116,43 +118,17 @@ final class SurviveBench {
       deaths.add(new Death(percent, new Spread(lost), repeated, equal));
     }
     return new SideResult(
-        side, new Spread(seconds), new Spread(cpu), undisturbed.sum(), List.copyOf(deaths));
+        side,
+        new Spread(seconds),
+        new Spread(taskCpu),
+        new Spread(cpu),
+        undisturbed.sum(),
+        List.copyOf(deaths));
   }
 
   private static void prepare(SideProcess cluster) throws IOException, InterruptedException {
     cluster.call(new SurviveJob.AwaitExecutors(EXECUTORS));
     cluster.call(new Settle());
     Quiet.await();
-  }
-
-  /**
-   * Kills the executor that was started last, so that the same one is hit on all sides. A job that
-   * ends before the death is repeated.
-   */
-  private static SurviveJob.Result disturbed(SideProcess cluster, SurviveJob job, double after)
-      throws IOException, InterruptedException {
-    for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      prepare(cluster);
-      Optional<SurviveJob.Result> result = disturbedOnce(cluster, job, after);
-      if (result.isPresent()) {
-        return result.get();
-      }
-    }
-    throw new IOException(
-        "the job ended before the death after " + after + " s, " + ATTEMPTS + " times");
-  }
-
-  /** Returns nothing if the job ended before the death. */
-  private static Optional<SurviveJob.Result> disturbedOnce(
-      SideProcess cluster, SurviveJob job, double after) throws IOException, InterruptedException {
-    Executor later = CompletableFuture.delayedExecutor((long) (after * 1e9), TimeUnit.NANOSECONDS);
-    ProcessHandle victim = cluster.newestExecutor();
-    CompletableFuture<Void> death = CompletableFuture.runAsync(victim::destroyForcibly, later);
-    try {
-      SurviveJob.Result result = cluster.call(job);
-      return death.isDone() && !victim.isAlive() ? Optional.of(result) : Optional.empty();
-    } finally {
-      death.cancel(false);
-    }
   }
 }

@@ -2,10 +2,14 @@ package io.weft.examples.bench.survive;
 
 import io.weft.examples.side.SideTask;
 import java.io.Serializable;
+import java.time.Instant;
+import java.util.Comparator;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.SparkContext;
+import org.apache.spark.Success$;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
@@ -24,8 +28,9 @@ import org.apache.spark.sql.types.DataTypes;
  *
  * @param seconds of the job on two executors of one core
  * @param rows of each shuffle
+ * @param killAfter tasks, the executor that was started last is killed; never if 0
  */
-record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Result> {
+record SurviveJob(double seconds, long rows, int killAfter) implements SideTask<SurviveJob.Result> {
   private static final int TASKS = 16;
   private static final int STAGES = 3;
   private static final int CORES = 2;
@@ -36,15 +41,16 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
    * What a job did.
    *
    * @param tasks that ended successfully
+   * @param cpuSeconds of all tasks, as Spark measures it
    * @param sum of all rows, equal for all sides
    */
-  record Result(double seconds, int tasks, String sum) implements Serializable {}
+  record Result(double seconds, int tasks, double cpuSeconds, String sum) implements Serializable {}
 
   @Override
   public Result run(SparkSession session) throws Exception {
     session.conf().set("spark.sql.adaptive.enabled", "false");
     session.conf().set("spark.sql.shuffle.partitions", Integer.toString(TASKS));
-    TaskCount count = new TaskCount();
+    TaskCount count = new TaskCount(killAfter);
     SparkContext context = session.sparkContext();
     context.addSparkListener(count);
     try {
@@ -52,7 +58,7 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
       Row sum = job(session).first();
       double took = (System.nanoTime() - start) / 1e9;
       context.listenerBus().waitUntilEmpty(EVENTS_MILLIS);
-      return new Result(took, count.tasks.get(), sum.toString());
+      return new Result(took, count.tasks.get(), count.cpuNanos.get() / 1e9, sum.toString());
     } finally {
       context.removeSparkListener(count);
     }
@@ -93,14 +99,35 @@ record SurviveJob(double seconds, long rows) implements SideTask<SurviveJob.Resu
     }
   }
 
-  /** Counts tasks. */
+  /** The executor that was started last, so that the same one is hit on all sides. */
+  private static void killNewestExecutor() {
+    ProcessHandle.current()
+        .descendants()
+        .max(Comparator.comparing(executor -> executor.info().startInstant().orElse(Instant.MIN)))
+        .ifPresent(ProcessHandle::destroyForcibly);
+  }
+
+  /**
+   * Counts tasks and their CPU time. The end of a task is the time of a death, because the seconds
+   * of a job differ from run to run.
+   */
   private static final class TaskCount extends SparkListener {
     private final AtomicInteger tasks = new AtomicInteger();
+    private final AtomicLong cpuNanos = new AtomicLong();
+    private final int killAfter;
+
+    TaskCount(int killAfter) {
+      this.killAfter = killAfter;
+    }
 
     @Override
     public void onTaskEnd(SparkListenerTaskEnd end) {
-      if (end.taskInfo().successful()) {
-        tasks.incrementAndGet();
+      if (end.taskMetrics() != null) {
+        cpuNanos.addAndGet(end.taskMetrics().executorCpuTime());
+      }
+      // Spark reports a successful task once more when it decides to repeat it.
+      if (end.reason() instanceof Success$ && tasks.incrementAndGet() == killAfter) {
+        killNewestExecutor();
       }
     }
   }

@@ -16,12 +16,17 @@ import java.util.Optional;
  *
  * @param seconds length of the job, as asked for
  * @param rows of each shuffle
- * @param runs of each kind
+ * @param undisturbed runs without a death
+ * @param runs with each death
  * @param sides in order
  */
-public record SurviveReport(int seconds, long rows, int runs, List<SideResult> sides)
-    implements Report {
+public record SurviveReport(
+    int seconds, long rows, int undisturbed, int runs, List<SideResult> sides) implements Report {
   private static final String TITLE = "What the death of an executor costs";
+
+  /** Columns before those of the deaths. */
+  private static final int FIXED_COLUMNS = 4;
+
   private static final int WIDTH = 920;
   private static final int LEFT = 210;
   private static final int RIGHT = 180;
@@ -36,16 +41,22 @@ public record SurviveReport(int seconds, long rows, int runs, List<SideResult> s
    * The result of a side.
    *
    * @param undisturbed seconds of the job without a death
-   * @param cpuSeconds of the executors in it
+   * @param taskCpuSeconds of its tasks
+   * @param cpuSeconds of the executors' processes in it
    * @param sum of the job's rows
    */
   public record SideResult(
-      SurviveSide side, Spread undisturbed, Spread cpuSeconds, String sum, List<Death> deaths) {}
+      SurviveSide side,
+      Spread undisturbed,
+      Spread taskCpuSeconds,
+      Spread cpuSeconds,
+      String sum,
+      List<Death> deaths) {}
 
   /**
    * The result of a death.
    *
-   * @param percent of the job at which the executor was killed
+   * @param percent of the job's tasks after which the executor was killed
    * @param lost seconds that the job took longer
    * @param repeated the most tasks that ran again after their success
    * @param equal whether the rows were those of the undisturbed job
@@ -62,7 +73,7 @@ public record SurviveReport(int seconds, long rows, int runs, List<SideResult> s
     TextTable table =
         new TextTable()
             .column("shuffle by", Align.LEFT)
-            .columns(Align.RIGHT, "undisturbed s", "executor CPU s");
+            .columns(Align.RIGHT, "undisturbed s", "task CPU s", "executor CPU s");
     if (!sides.isEmpty()) {
       for (Death death : sides.get(0).deaths()) {
         table.columns(Align.RIGHT, "lost after " + death.percent() + " %, s", "tasks repeated");
@@ -72,19 +83,21 @@ public record SurviveReport(int seconds, long rows, int runs, List<SideResult> s
       table.row(row(side));
     }
     String note =
-        "Median of %d runs of a job of %d s with %,d rows in each of two shuffles. The rows were %s."
-            .formatted(runs, seconds, rows, passed() ? "equal" : "NOT EQUAL");
+        ("Medians of %d undisturbed runs, and of %d with each death, of a job of %d s with %,d rows"
+                + " in each of two shuffles. The rows were %s.")
+            .formatted(undisturbed, runs, seconds, rows, passed() ? "equal" : "NOT EQUAL");
     return new Text("", List.of(table), List.of(note));
   }
 
   private static String[] row(SideResult side) {
-    String[] row = new String[3 + 2 * side.deaths().size()];
+    String[] row = new String[FIXED_COLUMNS + 2 * side.deaths().size()];
     row[0] = side.side().label();
     row[1] = Units.seconds(side.undisturbed().median());
-    row[2] = Units.seconds(side.cpuSeconds().median());
+    row[2] = Units.seconds(side.taskCpuSeconds().median());
+    row[3] = Units.seconds(side.cpuSeconds().median());
     for (int i = 0; i < side.deaths().size(); i++) {
-      row[3 + 2 * i] = decimal(side.deaths().get(i).lost().median());
-      row[4 + 2 * i] = Integer.toString(side.deaths().get(i).repeated());
+      row[FIXED_COLUMNS + 2 * i] = decimal(side.deaths().get(i).lost().median());
+      row[FIXED_COLUMNS + 1 + 2 * i] = Integer.toString(side.deaths().get(i).repeated());
     }
     return row;
   }

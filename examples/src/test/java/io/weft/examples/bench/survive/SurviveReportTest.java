@@ -18,6 +18,7 @@ class SurviveReportTest {
     return new SurviveReport(
         120,
         1000,
+        3,
         1,
         List.of(
             side(SurviveSide.SPARK, "[1]", new Death(50, Spread.of(60), 20, true)),
@@ -25,7 +26,7 @@ class SurviveReportTest {
   }
 
   private static SideResult side(SurviveSide side, String sum, Death death) {
-    return new SideResult(side, Spread.of(121), Spread.of(30), sum, List.of(death));
+    return new SideResult(side, Spread.of(121), Spread.of(12), Spread.of(30), sum, List.of(death));
   }
 
   @Test
@@ -38,11 +39,12 @@ class SurviveReportTest {
             .map(line -> line.strip().replaceAll(" +", " "))
             .toList();
     assertThat(lines)
-        .contains("Spark 121.0 30.0 60.0 20", "Weft, adoption 121.0 30.0 2.5 1")
+        .contains("Spark 121.0 12.0 30.0 60.0 20", "Weft, adoption 121.0 12.0 30.0 2.5 1")
         .anyMatch(line -> line.contains("lost after 50 %, s"))
         .last()
         .asString()
-        .contains("120 s with 1,000 rows")
+        .contains(
+            "of 3 undisturbed runs, and of 1 with each death, of a job of 120 s with 1,000 rows")
         .endsWith("equal.");
   }
 
@@ -73,11 +75,12 @@ class SurviveReportTest {
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
             .getOrCreate()) {
-      SurviveJob.Result fast = new SurviveJob(0, 3200).run(session);
-      SurviveJob.Result paced = new SurviveJob(2, 3200).run(session);
+      SurviveJob.Result fast = new SurviveJob(0, 3200, 0).run(session);
+      SurviveJob.Result paced = new SurviveJob(2, 3200, 0).run(session);
       assertThat(paced.sum()).isEqualTo(fast.sum()).startsWith("[3200,");
       assertThat(paced.tasks()).isEqualTo(fast.tasks()).isEqualTo(49);
       assertThat(paced.seconds()).isGreaterThan(1.5);
+      assertThat(paced.cpuSeconds()).isPositive();
     }
   }
 }
