@@ -246,7 +246,10 @@ class ReplayCommandTest {
     command.addAll(List.of(Weft.class.getName(), "replay", trace.toString()));
     command.addAll(List.of("--out", folder.resolve("out").toString()));
     Process replay =
-        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
     try {
       assertThat(replay.waitFor(2, TimeUnit.MINUTES)).isTrue();
     } finally {

@@ -57,7 +57,9 @@ class TraceTest {
     List<JsonNode> events = new ArrayList<>();
     new ObjectMapper()
         .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
-        .readTree(out.toFile()).at("/traceEvents").forEach(events::add);
+        .readTree(out.toFile())
+        .at("/traceEvents")
+        .forEach(events::add);
     return events;
   }
 
