@@ -127,7 +127,7 @@ final class ReplayTransfers implements AutoCloseable {
           "a transfer has %d bytes, and a replay has at most 2 GiB: set --scale"
               .formatted(largest));
     }
-    content = ByteBuffer.allocateDirect((int) largest);
+    content = content((int) largest);
     try {
       for (String executor : steps.keySet()) {
         String host = hosts.get(executor);
@@ -138,6 +138,19 @@ final class ReplayTransfers implements AutoCloseable {
     } catch (IOException | RuntimeException e) {
       close();
       throw e;
+    }
+  }
+
+  /** What all transfers send. The limit of direct memory is by default that of the heap. */
+  private static ByteBuffer content(int bytes) throws IOException {
+    try {
+      return ByteBuffer.allocateDirect(bytes);
+    } catch (OutOfMemoryError e) {
+      throw new IOException(
+          ("no direct memory for the largest transfer, %d bytes: set --scale, or"
+                  + " JAVA_TOOL_OPTIONS=-XX:MaxDirectMemorySize=4g")
+              .formatted(bytes),
+          e);
     }
   }
 

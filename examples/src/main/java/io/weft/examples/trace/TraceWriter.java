@@ -100,7 +100,8 @@ final class TraceWriter implements AutoCloseable {
     Origin origin = survey.origin(recording);
     String name = RecordingEvents.name(event);
     long start = RecordingEvents.start(event) - survey.first();
-    long nanos = event.getDuration().toNanos();
+    // Not the duration of the event, whose rounding can put its end behind that of an outer one.
+    long nanos = RecordingEvents.end(event) - RecordingEvents.start(event);
     long thread = thread(origin, name, event);
     json.writeStartObject();
     head(name, "X", origin.pid(), thread);

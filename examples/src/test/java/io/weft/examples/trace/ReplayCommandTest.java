@@ -2,16 +2,19 @@ package io.weft.examples.trace;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.examples.Weft;
 import io.weft.examples.measure.Report;
 import io.weft.examples.trace.ReplayReport.ReplayedShuffle;
 import io.weft.examples.trace.ReplayReport.ReplayedTransfers;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -227,6 +230,36 @@ class ReplayCommandTest {
     assertThat(folder.resolve("out").resolve("replay.md"))
         .content()
         .contains("| 3 | trace | 0 B | 200 kB |", "| 2 | trace | 0 B | 100 kB |");
+  }
+
+  @Test
+  void aTransferBeyondDirectMemoryFailsWithAdvice() throws Exception {
+    Path trace = trace(process(1, "a"), process(2, "a"), transfers(1, 2, 10, 5, 200_000_000));
+    Path output = folder.resolve("output");
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+        .filter(option -> option.startsWith("--add-opens"))
+        .forEach(command::add);
+    command.addAll(List.of("-XX:MaxDirectMemorySize=100m", "-cp"));
+    command.add(System.getProperty("java.class.path"));
+    command.addAll(List.of(Weft.class.getName(), "replay", trace.toString()));
+    command.addAll(List.of("--out", folder.resolve("out").toString()));
+    Process replay =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+    try {
+      assertThat(replay.waitFor(2, TimeUnit.MINUTES)).isTrue();
+    } finally {
+      replay.destroyForcibly();
+    }
+    assertThat(output)
+        .content()
+        .contains("no direct memory for the largest transfer, 200000000 bytes: set --scale")
+        .doesNotContain("OutOfMemoryError");
+    assertThat(replay.exitValue()).isEqualTo(1);
   }
 
   private ReplayedTransfers replayedTransfers() throws IOException {

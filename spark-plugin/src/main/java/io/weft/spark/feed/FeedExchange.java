@@ -113,7 +113,9 @@ final class FeedExchange implements AutoCloseable {
       dealt = true;
       return exchange;
     } catch (SparkException e) {
-      throw SneakyThrow.<RuntimeException>raise(e); // Checked as in any other action of Spark.
+      // Checked as in any other action of Spark. Clients of Spark Connect see only its message, so
+      // this is the failure of the stage, not that of waiting for it.
+      throw SneakyThrow.<RuntimeException>raise(e.getCause() == null ? e : e.getCause());
     } finally {
       if (!dealt) {
         exchange.close();

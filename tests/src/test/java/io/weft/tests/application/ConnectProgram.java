@@ -32,6 +32,8 @@ public final class ConnectProgram {
       sendError("exists", () -> writer(session).save(folder));
       writer(session).mode(SaveMode.Overwrite).option("lease", "1h").save(folder);
       sendError("ranks", () -> writer(session).option("ranks", 0).save(folder + "-none"));
+      sendError(
+          "rows", () -> writer(session).option("tensor.x", "int64[3]").save(folder + "-none"));
       sendError("nothing", () -> session.read().format("weft").load(folder + "-none").count());
       Stage.pause("saved");
     }

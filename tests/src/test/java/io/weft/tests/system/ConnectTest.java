@@ -61,6 +61,7 @@ class ConnectTest {
         .satisfiesExactly(
             exists -> assertThat(exists).startsWith("exists ").contains("PATH_ALREADY_EXISTS"),
             ranks -> assertThat(ranks).contains("option ranks of format weft is \"0\""),
+            rows -> assertThat(rows).contains("Job aborted", "shape [2] is not int64[3]"),
             nothing -> assertThat(nothing).startsWith("nothing ").contains("features-none"));
   }
 }

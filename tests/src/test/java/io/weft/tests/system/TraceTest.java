@@ -2,6 +2,7 @@ package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.examples.trace.TraceCommand;
@@ -12,9 +13,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -49,7 +55,11 @@ class TraceTest {
     assertThat(new CommandLine(new TraceCommand()).execute(arguments.toArray(String[]::new)))
         .isZero();
     List<JsonNode> events = new ArrayList<>();
-    new ObjectMapper().readTree(out.toFile()).at("/traceEvents").forEach(events::add);
+    new ObjectMapper()
+        .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+        .readTree(out.toFile())
+        .at("/traceEvents")
+        .forEach(events::add);
     return events;
   }
 
@@ -94,6 +104,37 @@ class TraceTest {
     assertThat(named(events, "Fetch"))
         .allSatisfy(fetch -> assertThat(fetch.at("/args/failure").asText()).isEmpty());
     arrowsLeadFromAnswersToFetches(events);
+    slicesOfAThreadNest(events);
+  }
+
+  /** Viewers show a slice that begins within another of its thread, and ends after it, wrongly. */
+  private static void slicesOfAThreadNest(List<JsonNode> events) {
+    Map<String, List<JsonNode>> threads =
+        events.stream()
+            .filter(event -> event.at("/ph").asText().equals("X"))
+            .collect(Collectors.groupingBy(event -> event.at("/pid") + " " + event.at("/tid")));
+    assertThat(threads).hasSizeGreaterThan(WeftCluster.EXECUTORS);
+    for (List<JsonNode> slices : threads.values()) {
+      slices.sort(
+          Comparator.comparingLong((JsonNode slice) -> nanos(slice, "ts"))
+              .thenComparing(slice -> nanos(slice, "dur"), Comparator.reverseOrder()));
+      Deque<Long> open = new ArrayDeque<>();
+      for (JsonNode slice : slices) {
+        long start = nanos(slice, "ts");
+        long end = start + nanos(slice, "dur");
+        assertThat(start).isNotNegative();
+        assertThat(end).isGreaterThanOrEqualTo(start);
+        while (!open.isEmpty() && open.peek() <= start) {
+          open.pop();
+        }
+        assertThat(open).as("ends around %s", slice).allMatch(outer -> outer >= end);
+        open.push(end);
+      }
+    }
+  }
+
+  private static long nanos(JsonNode slice, String field) {
+    return slice.at("/" + field).decimalValue().movePointRight(3).longValueExact();
   }
 
   private static void arrowsLeadFromAnswersToFetches(List<JsonNode> events) {

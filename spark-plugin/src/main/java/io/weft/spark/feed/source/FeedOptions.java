@@ -52,6 +52,9 @@ record FeedOptions(
   /** Options that Spark adds: the path, and what a table's storage has. */
   private static final List<String> SPARKS = List.of("path", "serialization.format");
 
+  /** Begins the options in which Spark passes the columns of partitionBy and clusterBy. */
+  private static final String SPARKS_COLUMNS = "__";
+
   /** The type of each value of a tensor column. */
   record TensorShape(DataType dtype, List<Long> dimensions) {}
 
@@ -86,6 +89,11 @@ record FeedOptions(
   }
 
   private static void requireKnown(String name) {
+    if (name.startsWith(SPARKS_COLUMNS)) {
+      throw new IllegalArgumentException(
+          "format weft has no partitionBy and no clusterBy; the option by sends equal keys to one"
+              + " rank");
+    }
     boolean known =
         NAMES.stream().anyMatch(name::equalsIgnoreCase)
             || SPARKS.contains(name.toLowerCase(Locale.ROOT))

@@ -255,7 +255,7 @@ class WeftSourceTest {
     List<Path> first = files(list());
     Dataset<Row> failing = rows(40).selectExpr("id", "cast(raise_error('no row') as float) x");
     assertThatThrownBy(() -> writer(failing).mode(SaveMode.Overwrite).save(folder.toString()))
-        .hasStackTraceContaining("no row");
+        .hasMessageContaining("no row");
     assertThat(files(list())).isEqualTo(first).allMatch(Files::exists);
   }
 
@@ -294,6 +294,14 @@ class WeftSourceTest {
         .hasMessageContaining("format weft needs the option ranks");
     assertThatThrownBy(() -> writer(rows(40)).save())
         .hasMessageContaining("format weft needs the option path");
+  }
+
+  @Test
+  void partitionByIsRefused() {
+    assertThatThrownBy(() -> writer(rows(40)).partitionBy("id").save(folder.toString()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("has no partitionBy")
+        .hasMessageContaining("the option by");
   }
 
   @Test
