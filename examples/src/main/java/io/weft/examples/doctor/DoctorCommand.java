@@ -135,10 +135,13 @@ public final class DoctorCommand implements Callable<Integer> {
           "--survive-age has to be at least 1 minute, not " + surviveMinutes);
     }
     if (survivePath != null) {
-      SurviveSettings.PATH.parse(survivePath);
       if (!sweep) {
         throw new IllegalArgumentException("--survive-path is only for --sweep");
       }
+      if (survivePath.isBlank()) {
+        throw new IllegalArgumentException("--survive-path has to name a folder");
+      }
+      SurviveSettings.PATH.parse(survivePath);
     }
     if (nccl != null && !Files.isRegularFile(nccl)) {
       throw new IllegalArgumentException("--nccl has to name a file, but there is no " + nccl);
