@@ -120,7 +120,8 @@ class WeftTest {
         "ranks --rows 0|--rows has to be at least 1, not 0",
         "doctor --sweep --survive-age -5|--survive-age has to be at least 1 minute, not -5",
         "doctor --sweep --survive-path here|must be empty",
-        "bench shuffle --out target/reports --from pom.xml|pom.xml is no report of this command: Unexpected character",
+        "bench shuffle --out target/reports --from pom.xml|pom.xml is no report of this command:"
+            + " Unexpected character",
         "doctor --survive-path /copies|--survive-path is only for --sweep",
         "doctor --nccl /missing|--nccl has to name a file, but there is no /missing",
       })

@@ -215,8 +215,7 @@ public final class ExecutorExchange implements AutoCloseable {
             .formatted(options.names().of("memoryFolder"));
     root.fallbackReason()
         .ifPresent(
-            reason ->
-                remarks.add("Blocks go to Spark's local folders because " + reason + advice));
+            reason -> remarks.add("Blocks go to Spark's local folders because " + reason + advice));
     if (remarks.isEmpty() && !root.sharedMemory()) {
       boolean encrypted = options.memory().encryption().isPresent();
       remarks.add(

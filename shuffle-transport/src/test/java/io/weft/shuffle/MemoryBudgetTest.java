@@ -291,7 +291,8 @@ class MemoryBudgetTest {
     local = Path.of("/dev/shm");
     assertThat(budget().remarks())
         .hasSize(HostRoot.isMemory(local) ? 1 : 0)
-        .allMatch(remark -> remark.startsWith("Local folders are in memory, on /dev/shm (tmpfs), so"));
+        .allMatch(
+            remark -> remark.startsWith("Local folders are in memory, on /dev/shm (tmpfs), so"));
   }
 
   @Test
