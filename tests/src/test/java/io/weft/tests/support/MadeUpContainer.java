@@ -26,16 +26,6 @@ public final class MadeUpContainer {
     }
   }
 
-  /** Replaces the limit by a text that is no number of bytes. */
-  public MadeUpContainer garble(String limit) {
-    try {
-      write("sys/fs/cgroup/executor/memory.max", limit);
-      return this;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
   /** Changes what the processes of the container use. */
   public void use(long bytes) {
     try {

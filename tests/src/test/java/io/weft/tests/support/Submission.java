@@ -94,11 +94,6 @@ public final class Submission {
     return this;
   }
 
-  /** Adds options to those of the executors' JVMs. */
-  public Submission executorOptions(String more) {
-    return set("spark.executor.extraJavaOptions", Jvm.executorOptions(home) + " " + more);
-  }
-
   /** Adds an argument of the application. */
   public Submission argument(Object value) {
     arguments.add(value.toString());
