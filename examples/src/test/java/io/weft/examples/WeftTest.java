@@ -104,6 +104,33 @@ class WeftTest {
     assertThat(err.toString()).contains("reports cannot go to").doesNotContain("\tat ");
   }
 
+  /** Before anything is written or started, and before copies are deleted. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "demo --transport pigeon|no transport pigeon; it must be one of auto, shm, tcp",
+        "bench shuffle --transports shm,x|no transport x; it must be",
+        "bench shuffle --profile x|no transport x; it must be",
+        "bench collectives --sizes -1|not a size such as 8, 32K or 64M: -1",
+        "bench collectives --sizes 0|not a size such as 8, 32K or 64M: 0",
+        "bench collectives --sizes 9999999999T|not a size such as 8, 32K or 64M: 9999999999T",
+        "ranks --cells -1|--cells has to be at least 1, not -1",
+        "ranks --steps 0|--steps has to be at least 1, not 0",
+        "ranks --rows 0|--rows has to be at least 1, not 0",
+        "doctor --sweep --survive-age -5|--survive-age has to be at least 1 minute, not -5",
+        "doctor --sweep --survive-path here|must be empty",
+        "bench shuffle --out target/reports --from pom.xml|pom.xml is no report of this command:"
+            + " Unexpected character",
+        "doctor --survive-path /copies|--survive-path is only for --sweep",
+        "doctor --nccl /missing|--nccl has to name a file, but there is no /missing",
+      })
+  void aWrongValueEndsTheCommandAtItsStart(String arguments, String message) {
+    assertThat(run(arguments.split(" ", -1))).isEqualTo(1);
+    assertThat(err.toString()).contains(message).doesNotContain("\tat ");
+    assertThat(out.toString()).isEmpty();
+  }
+
   @Test
   void trainWithoutTheModelLibrarySaysHowToGetIt() {
     assertThat(run("train", "--out", "target/weft-train")).isEqualTo(1);

@@ -79,7 +79,7 @@ public final class ExecutorExchange implements AutoCloseable {
     this.counters = new ExchangeCounters();
     HostRoot root = chooseRoot(options.memory());
     budget = MemoryBudget.of(options.memory(), root, options.names());
-    remark = remark(options.memory(), root, budget);
+    remark = remark(options, root, budget);
     remark.ifPresent(LOG::warn);
     inMemory = root.sharedMemory();
     folder =
@@ -207,15 +207,23 @@ public final class ExecutorExchange implements AutoCloseable {
         memory.segmentBytes() + memory.marginBytes());
   }
 
-  private static Optional<String> remark(MemoryOptions memory, HostRoot root, MemoryBudget budget) {
+  private static Optional<String> remark(
+      ExchangeOptions options, HostRoot root, MemoryBudget budget) {
     List<String> remarks = new ArrayList<>();
+    String advice =
+        ". Set %s to a folder of a memory file system with enough room"
+            .formatted(options.names().of("memoryFolder"));
     root.fallbackReason()
-        .ifPresent(reason -> remarks.add("Blocks go to Spark's local folders because " + reason));
-    if (remarks.isEmpty() && memory.encryption().isPresent() && !root.sharedMemory()) {
+        .ifPresent(
+            reason -> remarks.add("Blocks go to Spark's local folders because " + reason + advice));
+    if (remarks.isEmpty() && !root.sharedMemory()) {
+      boolean encrypted = options.memory().encryption().isPresent();
       remarks.add(
-          "Blocks are all encrypted in Spark's local folders because "
+          (encrypted ? "Blocks are all encrypted in Spark's local folders" : "Blocks go to a disk")
+              + " because "
               + root.path()
-              + " is not in memory");
+              + " is not in memory"
+              + advice);
     }
     remarks.addAll(budget.remarks());
     return remarks.isEmpty() ? Optional.empty() : Optional.of(String.join(". ", remarks));

@@ -9,7 +9,9 @@ import io.weft.memory.SettingNames;
 import io.weft.shuffle.ExchangeOptions.MemoryOptions;
 import io.weft.shuffle.store.HostRoot;
 import java.io.File;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -86,7 +88,11 @@ public final class MemoryBudget implements MemoryLimit {
     Optional<Share> share = share().filter(any -> root.sharedMemory());
     bytes = share.isPresent() ? within(most, share.get()) : most;
     remarkOnSize();
-    remarks.addAll(cgroup.unreadable());
+    for (String reason : cgroup.unreadable()) {
+      remarks.add(
+          "%s, so it counts as no limit. Set %s to what the container has room for"
+              .formatted(reason, names.of("memoryBytes")));
+    }
     remarkOnDisks();
   }
 
@@ -206,9 +212,14 @@ public final class MemoryBudget implements MemoryLimit {
     if (options.memoryBytes() > 0) {
       if (left < most) {
         remarks.add(
-            ("%s is %s, but the container leaves %s for it, and blocks beyond that go to Spark's"
-                    + " local folders: %s")
-                .formatted(names.of("memoryBytes"), Bytes.text(most), text(left), share));
+            ("%1$s is %2$s, but the container leaves %3$s for it, and blocks beyond that go to"
+                    + " Spark's local folders: %4$s. Raise %5$s, or set %1$s to 0")
+                .formatted(
+                    names.of("memoryBytes"),
+                    Bytes.text(most),
+                    text(left),
+                    share,
+                    names.of("containerBytes")));
       }
       return most;
     }
@@ -241,15 +252,29 @@ public final class MemoryBudget implements MemoryLimit {
     }
   }
 
+  /**
+   * Names file systems instead of folders: each executor has local folders of its own, but a remark
+   * is logged once for a host only if all its executors make the same.
+   */
   private void remarkOnDisks() {
-    for (Path folder : options.localDirs()) {
-      if (HostRoot.isMemory(folder)) {
-        remarks.add(
-            "The local folder "
-                + folder
-                + " is in memory, so blocks that do not fit into shared memory still use memory of"
-                + " the container");
-      }
+    options.localDirs().stream()
+        .filter(HostRoot::isMemory)
+        .map(MemoryBudget::fileSystem)
+        .distinct()
+        .forEach(
+            memory ->
+                remarks.add(
+                    ("Local folders are in memory, on %s, so blocks that do not fit into shared"
+                            + " memory still use memory of the container. Set %s to a disk")
+                        .formatted(memory, names.of("diskFolders"))));
+  }
+
+  private static String fileSystem(Path folder) {
+    try {
+      return Files.getFileStore(folder).toString();
+    } catch (IOException e) {
+      // Deleted meanwhile.
+      return folder.toString();
     }
   }
 

@@ -140,7 +140,12 @@ class EncryptedSpillTest {
 
   @Test
   void anExecutorReportsThatItHasNoSharedMemory() throws IOException {
-    assertThat(cluster.open("plain").remark()).isEmpty();
+    assertThat(cluster.open("plain").remark())
+        .hasValueSatisfying(
+            remark ->
+                assertThat(remark)
+                    .startsWith("Blocks go to a disk because " + cluster.root())
+                    .contains("Set memoryFolder to a folder of a memory file system"));
     ExecutorExchange executor = cluster.encrypted().open("encrypted");
     assertThat(executor.remark())
         .hasValueSatisfying(

@@ -130,7 +130,8 @@ class MemoryBudgetTest {
     assertThat(budget().remarks())
         .singleElement()
         .asString()
-        .startsWith("the.size is 2.0 GiB, but the container leaves 100.0 MiB");
+        .startsWith("the.size is 2.0 GiB, but the container leaves 100.0 MiB")
+        .endsWith("Raise the.overhead, or set the.size to 0");
   }
 
   @Test
@@ -277,7 +278,12 @@ class MemoryBudgetTest {
   void aLimitThatCannotBeReadIsSaid() throws IOException {
     write("sys/fs/cgroup/a/memory.max", "garbage");
     assertThat(budget().bytes()).isEqualTo(automatic());
-    assertThat(budget().remarks()).singleElement().asString().contains("'garbage'");
+    assertThat(budget().remarks())
+        .singleElement()
+        .asString()
+        .endsWith(
+            "memory.max cannot be read: 'garbage' is no number of bytes, so it counts as no limit."
+                + " Set the.size to what the container has room for");
   }
 
   @Test
@@ -285,7 +291,8 @@ class MemoryBudgetTest {
     local = Path.of("/dev/shm");
     assertThat(budget().remarks())
         .hasSize(HostRoot.isMemory(local) ? 1 : 0)
-        .allMatch(remark -> remark.startsWith("The local folder /dev/shm is in memory"));
+        .allMatch(
+            remark -> remark.startsWith("Local folders are in memory, on /dev/shm (tmpfs), so"));
   }
 
   @Test

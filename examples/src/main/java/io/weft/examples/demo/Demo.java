@@ -126,6 +126,7 @@ final class Demo {
         throw new IllegalArgumentException("the scale must be more than 0, not " + scale);
       }
       Rounds.requireRuns(runs);
+      SideOptions.requireTransport(transport);
     }
   }
 

@@ -12,11 +12,13 @@ import io.weft.shuffle.store.HostRoot;
 import io.weft.shuffle.store.Leftover;
 import io.weft.spark.config.MemorySettings;
 import io.weft.spark.config.SpillMemory;
+import io.weft.spark.config.SurviveSettings;
 import io.weft.spark.config.WeftVersion;
 import io.weft.spark.runtime.CopyFolder;
 import io.weft.transfers.gpu.GpuSearch;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -99,6 +101,7 @@ public final class DoctorCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    checkOptions();
     if (sweep) {
       return sweep();
     }
@@ -123,6 +126,26 @@ public final class DoctorCommand implements Callable<Integer> {
     }
     out.flush();
     return 0;
+  }
+
+  /** With a negative age, copies of living applications would be deleted. */
+  private void checkOptions() {
+    if (surviveMinutes < 1) {
+      throw new IllegalArgumentException(
+          "--survive-age has to be at least 1 minute, not " + surviveMinutes);
+    }
+    if (survivePath != null) {
+      if (!sweep) {
+        throw new IllegalArgumentException("--survive-path is only for --sweep");
+      }
+      if (survivePath.isBlank()) {
+        throw new IllegalArgumentException("--survive-path has to name a folder");
+      }
+      SurviveSettings.PATH.parse(survivePath);
+    }
+    if (nccl != null && !Files.isRegularFile(nccl)) {
+      throw new IllegalArgumentException("--nccl has to name a file, but there is no " + nccl);
+    }
   }
 
   private int sweep() throws IOException {

@@ -1,5 +1,6 @@
 package io.weft.examples.measure;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
@@ -51,12 +52,20 @@ public interface Report {
     return files;
   }
 
-  /** Restores a report from its JSON form. Derived values are computed again. */
+  /**
+   * Restores a report from its JSON form. Derived values are computed again.
+   *
+   * @throws IOException with the file's name if it cannot be read or has another form
+   */
   static <R extends Report> R read(Path json, Class<R> type) throws IOException {
-    return mapper()
-        .readerFor(type)
-        .without(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
-        .readValue(json.toFile());
+    try {
+      return mapper()
+          .readerFor(type)
+          .without(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .readValue(json.toFile());
+    } catch (JsonProcessingException e) {
+      throw new IOException(json + " is no report of this command: " + e.getOriginalMessage(), e);
+    }
   }
 
   private static ObjectMapper mapper() {

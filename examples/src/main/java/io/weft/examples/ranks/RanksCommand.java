@@ -48,6 +48,9 @@ public final class RanksCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
+    requirePositive("--cells", cells);
+    requirePositive("--steps", steps);
+    requirePositive("--rows", rows);
     Progress progress = Progress.toErrors();
     RanksCheck.Outcomes outcomes;
     try (Cleanup cleanup = new Cleanup()) {
@@ -74,5 +77,11 @@ public final class RanksCommand implements Callable<Integer> {
           each.sparkSeconds());
     }
     return equal ? 0 : 1;
+  }
+
+  private static void requirePositive(String option, long value) {
+    if (value < 1) {
+      throw new IllegalArgumentException(option + " has to be at least 1, not " + value);
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.weft.examples.side;
 
+import io.weft.spark.config.WeftSettings;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -39,6 +40,7 @@ public record SideOptions(
    * @param transport a value of spark.weft.transport
    */
   public static SideOptions weft(String transport, Map<String, String> common) {
+    requireTransport(transport);
     String mode = transport.toLowerCase(Locale.ROOT);
     Map<String, String> conf = clustered(common);
     conf.put("spark.plugins", PLUGIN);
@@ -46,6 +48,21 @@ public record SideOptions(
     // Off by default, but the workload of an RDD is there to measure it.
     conf.put("spark.weft.rdd.streams", "true");
     return new SideOptions("weft-" + mode, "Weft/" + mode, "1g", conf);
+  }
+
+  /**
+   * Requires a value of spark.weft.transport, so that a wrong one ends a command at its start.
+   *
+   * @throws IllegalArgumentException if it is another text
+   */
+  public static void requireTransport(String transport) {
+    try {
+      WeftSettings.TRANSPORT.parse(transport);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "no transport %s; it must be %s".formatted(transport, WeftSettings.TRANSPORT.allowed()),
+          e);
+    }
   }
 
   /** One process that writes tables. It ends before a measurement begins. */

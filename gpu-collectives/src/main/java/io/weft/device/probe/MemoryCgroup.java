@@ -124,10 +124,16 @@ public final class MemoryCgroup {
     for (String name : group.limitFiles()) {
       try {
         OptionalLong unused = read(group.folder().resolve(name));
-      } catch (IOException | NumberFormatException e) {
-        unreadable.add("the limit " + group.folder().resolve(name) + " cannot be read: " + e);
+      } catch (NumberFormatException e) {
+        unreadable.add(cannotRead(group, name, e.getMessage()));
+      } catch (IOException e) {
+        unreadable.add(cannotRead(group, name, e.toString()));
       }
     }
+  }
+
+  private static String cannotRead(Group group, String name, String why) {
+    return "the limit " + group.folder().resolve(name) + " cannot be read: " + why;
   }
 
   /** The limit with the least room; empty if there is no limit. */

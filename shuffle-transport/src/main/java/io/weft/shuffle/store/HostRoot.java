@@ -3,6 +3,7 @@ package io.weft.shuffle.store;
 import io.weft.device.probe.Capabilities;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.Choice;
+import io.weft.memory.Bytes;
 import io.weft.shuffle.store.PrivateFolders.FolderNames;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -86,15 +87,20 @@ public record HostRoot(Path path, boolean sharedMemory, Optional<String> fallbac
   }
 
   private static Optional<String> objection(Path folder, long minBytes, String user) {
-    if (!Files.isDirectory(folder)) {
+    if (!Files.exists(folder)) {
       return Optional.of(folder + " does not exist");
+    }
+    if (!Files.isDirectory(folder)) {
+      return Optional.of(folder + " is not a folder");
     }
     if (!Files.isWritable(folder)) {
       return Optional.of(folder + " cannot be written to");
     }
     long usable = folder.toFile().getUsableSpace();
     if (usable < minBytes) {
-      return Optional.of(folder + " has " + usable + " bytes left, fewer than " + minBytes);
+      return Optional.of(
+          "%s has %s left, less than %s"
+              .formatted(folder, Bytes.text(usable), Bytes.text(minBytes)));
     }
     return PrivateFolders.objection(folder.resolve(userFolderName(user)));
   }

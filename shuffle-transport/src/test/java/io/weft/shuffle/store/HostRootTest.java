@@ -70,7 +70,7 @@ class HostRootTest {
             reason ->
                 assertThat(reason)
                     .startsWith(wanted.toString())
-                    .endsWith("fewer than " + Long.MAX_VALUE));
+                    .endsWith(" left, less than 8.0 EiB"));
   }
 
   @Test
@@ -84,7 +84,9 @@ class HostRootTest {
   @Test
   void aFileIsNoFolder() throws IOException {
     Path file = Files.createFile(temporary.resolve("file"));
-    assertThat(HostRoot.choose(file, List.of(local), 1).path()).isEqualTo(local);
+    HostRoot root = HostRoot.choose(file, List.of(local), 1);
+    assertThat(root.path()).isEqualTo(local);
+    assertThat(root.fallbackReason()).hasValue(file + " is not a folder");
   }
 
   @Test

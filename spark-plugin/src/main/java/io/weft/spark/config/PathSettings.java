@@ -38,6 +38,7 @@ public final class PathSettings {
         new SettingNames(
             Map.ofEntries(
                 entry("memoryBytes", MemorySettings.SIZE.key()),
+                entry("memoryFolder", MemorySettings.FOLDER.key()),
                 entry("hostFraction", MemorySettings.HOST_FRACTION.key()),
                 entry("containerBytes", ContainerMemory.OVERHEAD),
                 entry("diskBytes", MemorySettings.SPILL_SIZE.key()),

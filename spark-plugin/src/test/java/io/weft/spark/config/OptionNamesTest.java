@@ -14,7 +14,7 @@ class OptionNamesTest {
   @Test
   void everyNameIsAKeyOfASetting() {
     List<String> keys = WeftSettings.all().stream().map(Setting::key).toList();
-    assertThat(OptionNames.settings().byOption()).hasSize(13).doesNotContainKey("unknown");
+    assertThat(OptionNames.settings().byOption()).hasSize(14).doesNotContainKey("unknown");
     assertThat(OptionNames.settings().byOption().values())
         .allMatch(
             name ->

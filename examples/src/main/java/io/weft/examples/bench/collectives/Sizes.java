@@ -23,10 +23,14 @@ final class Sizes {
     return number + " " + (unit == 0 ? "B" : UNITS.charAt(unit) + "iB");
   }
 
+  private static String wrong(String text) {
+    return "not a size such as 8, 32K or 64M: " + text;
+  }
+
   /**
    * Parses 8, 32K, 64M or 1G.
    *
-   * @throws IllegalArgumentException if the text has another form
+   * @throws IllegalArgumentException if the text has another form or is no positive size
    */
   static long parse(String text) {
     String digits = text.trim().toUpperCase(Locale.ROOT).replaceFirst("I?B$", "");
@@ -35,9 +39,12 @@ final class Sizes {
       long number =
           Long.parseLong(
               unit > 0 ? digits.substring(0, digits.length() - 1).trim() : digits.trim());
-      return Math.multiplyExact(number, 1L << (10 * Math.max(0, unit)));
-    } catch (NumberFormatException e) {
-      throw new IllegalArgumentException("not a size such as 8, 32K or 64M: " + text, e);
+      if (number > 0) {
+        return Math.multiplyExact(number, 1L << (10 * Math.max(0, unit)));
+      }
+    } catch (NumberFormatException | ArithmeticException e) {
+      throw new IllegalArgumentException(wrong(text), e);
     }
+    throw new IllegalArgumentException(wrong(text));
   }
 }

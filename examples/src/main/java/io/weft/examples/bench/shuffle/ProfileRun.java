@@ -18,6 +18,8 @@ import java.util.Map;
 
 /** Runs one workload on one side repeatedly while Java's flight recorder shows where time goes. */
 final class ProfileRun {
+  private static final String SORT = "sort";
+
   private final ShuffleBench.Options options;
   private final String side;
   private final Path out;
@@ -28,6 +30,17 @@ final class ProfileRun {
     this.side = side;
     this.out = out;
     this.progress = progress;
+  }
+
+  /**
+   * Requires the name of a side: sort, or a transport of Weft.
+   *
+   * @throws IllegalArgumentException if it is another text
+   */
+  static void requireSide(String side) {
+    if (!side.equals(SORT)) {
+      SideOptions.requireTransport(side);
+    }
   }
 
   void run() throws IOException, InterruptedException {
@@ -78,6 +91,6 @@ final class ProfileRun {
         Map.of(
             "spark.executor.extraJavaOptions",
             "-XX:StartFlightRecording=settings=profile,dumponexit=true,filename=" + recordings);
-    return side.equals("sort") ? SideOptions.spark(recorder) : SideOptions.weft(side, recorder);
+    return side.equals(SORT) ? SideOptions.spark(recorder) : SideOptions.weft(side, recorder);
   }
 }

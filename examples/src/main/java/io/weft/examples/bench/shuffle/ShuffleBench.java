@@ -150,6 +150,7 @@ final class ShuffleBench {
       workloads = List.copyOf(workloads);
       queries = List.copyOf(queries);
       transports = List.copyOf(transports);
+      transports.forEach(SideOptions::requireTransport);
       if (!(factor > 0)) {
         throw new IllegalArgumentException(
             "the factor of rows has to be more than 0, not " + factor);

@@ -118,6 +118,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     ShuffleBench.Options options = options();
     if (profile != null) {
+      ProfileRun.requireSide(profile);
       new ProfileRun(options, profile, measure.createFolder(), Progress.toErrors()).run();
       return 0;
     }
