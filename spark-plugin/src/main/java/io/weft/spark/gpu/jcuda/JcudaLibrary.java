@@ -12,7 +12,6 @@ import jcuda.LibUtils;
 final class JcudaLibrary {
   private static final String CLASSES = "org.jcuda:jcuda:12.6.0";
   private static final String NATIVES = "org.jcuda:jcuda-natives:12.6.0";
-  private static final String PREFIX = "jcuda/";
 
   private JcudaLibrary() {}
 
@@ -28,20 +27,12 @@ final class JcudaLibrary {
           Class.forName(
               "jcuda.driver.JCudaDriver", false, JcudaLibrary.class.getClassLoader());
     } catch (ClassNotFoundException | NoClassDefFoundError e) {
-      throw missing(where, e);
+      throw new IllegalStateException(
+          ("JCuda is not on the class path of %s, beside Weft's jar, and a function on batches needs"
+                  + " it: add %s and %s")
+              .formatted(where, CLASSES, NATIVES),
+          e);
     }
-  }
-
-  /** Whether an error says that a class of JCuda is missing. */
-  static boolean isMissing(NoClassDefFoundError error) {
-    return error.getMessage() != null && error.getMessage().contains(PREFIX);
-  }
-
-  static IllegalStateException missing(String where, Throwable cause) {
-    return new IllegalStateException(
-        "JCuda is not on the class path of %s, beside Weft's jar, and a function on batches needs it: add %s and %s"
-            .formatted(where, CLASSES, NATIVES),
-        cause);
   }
 
   /**
@@ -53,7 +44,8 @@ final class JcudaLibrary {
   static void load() {
     if (Loaded.FAILURE != null) {
       throw new IllegalStateException(
-          "JCuda's native code cannot be loaded in this executor: add %s with the classifier of this machine, such as linux-x86_64, to the class path"
+          ("JCuda's native code cannot be loaded in this executor: add %s with the classifier of this"
+                  + " machine, such as linux-x86_64, to the class path")
               .formatted(NATIVES),
           Loaded.FAILURE);
     }
