@@ -56,7 +56,8 @@ public final class GpuTrainingCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     Optional<String> missing = missing(ProbeOptions.defaults());
     if (missing.isPresent()) {
-      System.err.println("weft: gpu-train needs a GPU. " + missing.get());
+      System.err.println(
+          "weft: gpu-train needs a GPU (\"weft doctor --gpu\" says more): " + missing.get());
       return FAILED;
     }
     Progress progress = Progress.toErrors();
@@ -89,11 +90,10 @@ public final class GpuTrainingCommand implements Callable<Integer> {
   /** Why this machine cannot run it; empty if it can. */
   static Optional<String> missing(ProbeOptions options) {
     try {
-      return CudaLibrary.load(options).gpus().isEmpty()
-          ? Optional.of("The CUDA driver finds none; \"weft doctor --gpu\" says more.")
-          : Optional.empty();
+      CudaLibrary unused = CudaLibrary.load(options);
+      return Optional.empty();
     } catch (UnavailableLibraryException | CudaException e) {
-      return Optional.of(e.getMessage() + " \"weft doctor --gpu\" says more.");
+      return Optional.of(e.getMessage());
     }
   }
 }

@@ -12,6 +12,6 @@ class GpuTrainingCommandTest {
   @Test
   void aMachineWithoutADriverIsToldWhatIsMissing(@TempDir Path root) {
     ProbeOptions options = ProbeOptions.defaults().withRoot(root).withEnvironment(Map.of());
-    assertThat(GpuTrainingCommand.missing(options)).get().asString().contains("doctor --gpu");
+    assertThat(GpuTrainingCommand.missing(options)).get().asString().contains("libcuda");
   }
 }
