@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.function.IntConsumer;
 
 /** Classifiers of one layer without bias, on the host, so that no model library is needed. */
-record LinearModel() implements ModelProvider {
+public record LinearModel() implements ModelProvider {
   @Override
   public String name() {
     return "one linear layer";
