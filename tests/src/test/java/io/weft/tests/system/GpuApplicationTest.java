@@ -257,8 +257,7 @@ class GpuApplicationTest {
   void executorsWithoutJcudaSaySo() {
     Dataset<Row> rows = cluster.session().range(10).toDF();
     DeviceFunction function = JcudaBatches.function(rows.schema(), new SameBatch());
-    assertThatThrownBy(
-            () -> WeftGpu.mapBatches(rows, rows.schema(), function).collectAsList())
+    assertThatThrownBy(() -> WeftGpu.mapBatches(rows, rows.schema(), function).collectAsList())
         .hasStackTraceContaining("JCuda is not on the class path of this executor")
         .hasStackTraceContaining("add org.jcuda:jcuda:");
   }

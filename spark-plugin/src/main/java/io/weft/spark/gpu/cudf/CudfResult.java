@@ -49,8 +49,8 @@ final class CudfResult {
   }
 
   /**
-   * Reads a column of a function's table. cudf counts nulls and strings for it, which waits for
-   * the device.
+   * Reads a column of a function's table. cudf counts nulls and strings for it, which waits for the
+   * device.
    *
    * @throws IllegalArgumentException if it is not of the declared type, has nulls although it is
    *     declared without, or more bytes of strings than a table holds
@@ -126,8 +126,7 @@ final class CudfResult {
     return field.dataType().simpleString();
   }
 
-  private static IllegalArgumentException wrong(
-      StructField field, String what, ColumnView column) {
+  private static IllegalArgumentException wrong(StructField field, String what, ColumnView column) {
     return new IllegalArgumentException(
         "column %s of a table that a function of cudf made: %s; it is %s with %d nulls"
             .formatted(field.name(), what, column.getType(), column.getNullCount()));

@@ -111,8 +111,7 @@ record JcudaCall(StructType schema, JcudaFunction function) {
       if (!strings && column.bytes() != rows * type.width()) {
         throw wrong(
             field,
-            "%d rows take %d bytes, not %d"
-                .formatted(rows, rows * type.width(), column.bytes()));
+            "%d rows take %d bytes, not %d".formatted(rows, rows * type.width(), column.bytes()));
       }
       long validity = JcudaPointers.address(column.validity());
       long offsets = JcudaPointers.address(column.offsets());

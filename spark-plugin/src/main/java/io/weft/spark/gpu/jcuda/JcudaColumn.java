@@ -14,8 +14,7 @@ import jcuda.driver.CUdeviceptr;
  * @param data the values, or the bytes of all strings
  * @param bytes the length of the data
  */
-public record JcudaColumn(
-    CUdeviceptr validity, CUdeviceptr offsets, CUdeviceptr data, long bytes) {
+public record JcudaColumn(CUdeviceptr validity, CUdeviceptr offsets, CUdeviceptr data, long bytes) {
   /**
    * Checks the parts.
    *

@@ -24,12 +24,11 @@ final class JcudaLibrary {
   static void requireClasses(String where) {
     try {
       Class<?> unused =
-          Class.forName(
-              "jcuda.driver.JCudaDriver", false, JcudaLibrary.class.getClassLoader());
+          Class.forName("jcuda.driver.JCudaDriver", false, JcudaLibrary.class.getClassLoader());
     } catch (ClassNotFoundException | NoClassDefFoundError e) {
       throw new IllegalStateException(
-          ("JCuda is not on the class path of %s, beside Weft's jar, and a function on batches needs"
-                  + " it: add %s and %s")
+          ("JCuda is not on the class path of %s, beside Weft's jar, and a function on batches"
+               + " needs it: add %s and %s")
               .formatted(where, CLASSES, NATIVES),
           e);
     }
@@ -44,8 +43,8 @@ final class JcudaLibrary {
   static void load() {
     if (Loaded.FAILURE != null) {
       throw new IllegalStateException(
-          ("JCuda's native code cannot be loaded in this executor: add %s with the classifier of this"
-                  + " machine, such as linux-x86_64, to the class path")
+          ("JCuda's native code cannot be loaded in this executor: add %s with the classifier of"
+               + " this machine, such as linux-x86_64, to the class path")
               .formatted(NATIVES),
           Loaded.FAILURE);
     }

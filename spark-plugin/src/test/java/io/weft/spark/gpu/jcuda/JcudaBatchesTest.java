@@ -245,10 +245,8 @@ class JcudaBatchesTest {
           succeed(JCudaDriver.cuStreamSynchronize(own));
           succeed(JCudaDriver.cuStreamDestroy(own));
           long length = Sizeof.INT * (rows + 1L);
-          succeed(
-              JCudaDriver.cuMemcpyHtoDAsync(offsets, Pointer.to(ends), length, work.stream()));
-          succeed(
-              JCudaDriver.cuMemsetD8Async(bits, (byte) 0x55, (rows + 7) / 8, work.stream()));
+          succeed(JCudaDriver.cuMemcpyHtoDAsync(offsets, Pointer.to(ends), length, work.stream()));
+          succeed(JCudaDriver.cuMemsetD8Async(bits, (byte) 0x55, (rows + 7) / 8, work.stream()));
           succeed(JCudaDriver.cuMemsetD8Async(values, (byte) 7, rows + 1L, work.stream()));
           return JcudaTable.of(
               rows,
@@ -289,7 +287,8 @@ class JcudaBatchesTest {
   void tablesThatAreNotAsDeclared() {
     StructType one = new StructType().add("it", DataTypes.IntegerType, false);
     StructType text = new StructType().add("it", DataTypes.StringType);
-    assertRefused(one, (batch, work) -> batch, "a table of 17 columns; declared are 1: struct<it:int>");
+    assertRefused(
+        one, (batch, work) -> batch, "a table of 17 columns; declared are 1: struct<it:int>");
     assertRefused(one, only(0), "column it (int) of a table that a function with JCuda made: ");
     assertRefused(one, only(0), " bytes, not ");
     assertRefused(one, only(1), "it has validity bits, and is declared without nulls");
@@ -352,13 +351,17 @@ class JcudaBatchesTest {
     StructType schema = facts().schema();
     assertRefused(
         schema,
-        (batch, work) -> JcudaTable.of(0, JcudaColumn.of(work.take(work.kernel(ptx(), "featured").hashCode()), 0)),
+        (batch, work) ->
+            JcudaTable.of(
+                0, JcudaColumn.of(work.take(work.kernel(ptx(), "featured").hashCode()), 0)),
         "the kernels of the program have no featured");
     assertRefused(
         schema,
-        (batch, work) -> JcudaTable.of(0, JcudaColumn.of(work.take(work.kernel("no PTX", "a").hashCode()), 0)),
+        (batch, work) ->
+            JcudaTable.of(0, JcudaColumn.of(work.take(work.kernel("no PTX", "a").hashCode()), 0)),
         "loading the kernels of the program on");
-    assertRefused(schema, (batch, work) -> JcudaTable.of(0, JcudaColumn.of(work.take(-1), 0)), "-1 bytes");
+    assertRefused(
+        schema, (batch, work) -> JcudaTable.of(0, JcudaColumn.of(work.take(-1), 0)), "-1 bytes");
   }
 
   @Test

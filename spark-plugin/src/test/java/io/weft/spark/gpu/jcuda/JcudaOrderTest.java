@@ -85,8 +85,7 @@ class JcudaOrderTest {
     long bytes = batch.column(0).bytes();
     CUdeviceptr scratch = work.take(bytes);
     CUdeviceptr made = work.take(bytes);
-    succeed(
-        JCudaDriver.cuMemcpyDtoDAsync(scratch, batch.column(0).data(), bytes, work.stream()));
+    succeed(JCudaDriver.cuMemcpyDtoDAsync(scratch, batch.column(0).data(), bytes, work.stream()));
     succeed(JCudaDriver.cuMemcpyDtoDAsync(made, scratch, bytes, work.stream()));
     succeed(JCudaDriver.cuMemsetD8Async(scratch, (byte) 9, bytes, work.stream()));
     return JcudaTable.of(batch.rows(), JcudaColumn.of(made, bytes));
@@ -111,8 +110,7 @@ class JcudaOrderTest {
   void behindTheBatchAndBeforeTheUseOfTheResult() throws Exception {
     DoubleGpus.controls().cudaDoublePause(1);
     try (DeviceTable batch = uploaded()) {
-      DeviceTable made =
-          JcudaBatches.function(SCHEMA, JcudaOrderTest::copied).apply(batch, work);
+      DeviceTable made = JcudaBatches.function(SCHEMA, JcudaOrderTest::copied).apply(batch, work);
       assertThat(batch.ready().state()).isNotEqualTo(Event.State.COMPLETE);
       assertThat(made.ready().state()).isNotEqualTo(Event.State.COMPLETE);
       DoubleGpus.controls().cudaDoublePause(0);
