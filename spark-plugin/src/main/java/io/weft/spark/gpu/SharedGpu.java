@@ -215,9 +215,9 @@ public final class SharedGpu {
     }
     if (modules.size() >= MAX_MODULES) {
       throw new IllegalStateException(
-          "%d different PTX texts were loaded on %s, and they stay until the executor ends: give the"
-                  .formatted(MAX_MODULES, device)
-              + " kernels parameters instead of a new text for each batch");
+          ("%d different PTX texts were loaded on %s, and they stay until the executor ends: give"
+                  + " kernels parameters instead of a new text for each batch")
+              .formatted(MAX_MODULES, device));
     }
     return modules.computeIfAbsent(ptx, text -> CudaModule.load(device, "of the program", text));
   }

@@ -28,6 +28,12 @@ final class JcudaDeviceFunction implements DeviceFunction {
     return new JcudaCall(schema, function).of(batch, work);
   }
 
+  /** For plans. */
+  @Override
+  public String toString() {
+    return "JCuda " + function;
+  }
+
   /** The class of the program's function may have types of JCuda in signatures. */
   private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException {
     JcudaLibrary.requireClasses("this executor");
