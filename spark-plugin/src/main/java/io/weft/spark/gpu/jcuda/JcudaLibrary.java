@@ -28,7 +28,7 @@ final class JcudaLibrary {
     } catch (ClassNotFoundException | NoClassDefFoundError e) {
       throw new IllegalStateException(
           ("JCuda is not on the class path of %s, beside Weft's jar, and a function on batches"
-               + " needs it: add %s and %s")
+                  + " needs it: add %s and %s")
               .formatted(where, CLASSES, NATIVES),
           e);
     }
@@ -44,7 +44,7 @@ final class JcudaLibrary {
     if (Loaded.FAILURE != null) {
       throw new IllegalStateException(
           ("JCuda's native code cannot be loaded in this executor: add %s with the classifier of"
-               + " this machine, such as linux-x86_64, to the class path")
+                  + " this machine, such as linux-x86_64, to the class path")
               .formatted(NATIVES),
           Loaded.FAILURE);
     }
