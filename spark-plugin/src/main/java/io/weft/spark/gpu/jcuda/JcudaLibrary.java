@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Optional;
 import jcuda.JCudaVersion;
 import jcuda.LibUtils;
 
@@ -41,26 +42,27 @@ final class JcudaLibrary {
    * @throws IllegalStateException if it cannot be loaded, with the reason
    */
   static void load() {
-    if (Loaded.FAILURE != null) {
+    if (Loaded.FAILURE.isPresent()) {
       throw new IllegalStateException(
           ("JCuda's native code cannot be loaded in this executor: add %s with the classifier of"
                   + " this machine, such as linux-x86_64, to the class path")
               .formatted(NATIVES),
-          Loaded.FAILURE);
+          Loaded.FAILURE.get());
     }
   }
 
   private static final class Loaded {
-    static final Throwable FAILURE = tryLoad();
+    /** Its stack trace says once what JCuda has tried. */
+    static final Optional<Throwable> FAILURE = tryLoad();
 
-    private static Throwable tryLoad() {
+    private static Optional<Throwable> tryLoad() {
       try {
         unpack();
         Class<?> unused =
             Class.forName("jcuda.driver.JCudaDriver", true, JcudaLibrary.class.getClassLoader());
-        return null;
+        return Optional.empty();
       } catch (ClassNotFoundException | IOException | LinkageError e) {
-        return e;
+        return Optional.of(e);
       }
     }
 
