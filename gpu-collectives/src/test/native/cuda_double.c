@@ -560,6 +560,11 @@ CUresult cuStreamCreateWithPriority(struct stream **out, unsigned flags, int pri
   return result;
 }
 
+/* For programs that use JCuda. */
+CUresult cuStreamCreate(struct stream **out, unsigned flags) {
+  return cuStreamCreateWithPriority(out, flags, 0);
+}
+
 CUresult cuStreamDestroy_v2(struct stream *stream) {
   pthread_mutex_lock(&lock);
   CUresult result = check_stream(stream, "cuStreamDestroy");
@@ -594,6 +599,16 @@ CUresult cuStreamQuery(struct stream *stream) {
     result = NOT_READY;
   }
   pthread_mutex_unlock(&lock);
+  return result;
+}
+
+/* For programs that use JCuda. */
+CUresult cuStreamSynchronize(struct stream *stream) {
+  CUresult result = cuStreamQuery(stream);
+  while (result == NOT_READY) {
+    usleep(100);
+    result = cuStreamQuery(stream);
+  }
   return result;
 }
 
@@ -1588,6 +1603,12 @@ CUresult cuCtxSetCurrent(struct context *context) {
     return INVALID_CONTEXT;
   }
   current = context;
+  return SUCCESS;
+}
+
+/* For programs that use JCuda. */
+CUresult cuCtxGetCurrent(struct context **out) {
+  *out = current;
   return SUCCESS;
 }
 

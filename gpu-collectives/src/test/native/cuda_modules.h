@@ -29,6 +29,7 @@ struct compiled {
 struct function {
   struct module *module;
   struct compiled *compiled;
+  int parameters; /* 1 for a struct; more if each has 8 bytes. */
   int is_loaded;
 };
 
@@ -266,17 +267,28 @@ int cudaDoubleRuns(int device, const char *name) {
   return runs;
 }
 
-/* Reads one entry of PTX: its name and, in brackets, the size of its one argument. */
+/*
+ * Reads one entry of PTX: its name, and the size of its parameters, which is in brackets for a
+ * struct and 8 bytes for each of several parameters.
+ */
 static const char *read_entry(struct module *module, const char *at) {
   size_t length = strcspn(at, "(");
+  const char *end = at + strcspn(at, ")");
   struct compiled *compiled = find_compiled(at, length);
-  const char *size = strchr(at, '[');
-  if (compiled == NULL || size == NULL || atoi(size + 1) != compiled->argument_bytes) {
+  const char *size = memchr(at, '[', end - at);
+  int parameters = 0;
+  for (const char *each = at; (each = strstr(each, ".param .")) != NULL && each < end; each++) {
+    int has_8_bytes = strncmp(each + strlen(".param ."), "u64", 3) == 0 ||
+                      strncmp(each + strlen(".param ."), "f64", 3) == 0;
+    parameters += has_8_bytes || size != NULL ? 1 : MAX_ARGUMENT_BYTES;
+  }
+  int bytes = size != NULL ? atoi(size + 1) : parameters * 8;
+  if (compiled == NULL || (size != NULL && parameters != 1) || bytes != compiled->argument_bytes) {
     double_violation("%.*s of %d bytes in the PTX is not what the double was compiled from",
-                     (int)length, at, size == NULL ? -1 : atoi(size + 1));
+                     (int)length, at, bytes);
     return at + length;
   }
-  module->functions[module->count++] = (struct function){module, compiled, 0};
+  module->functions[module->count++] = (struct function){module, compiled, parameters, 0};
   return at + length;
 }
 
@@ -430,7 +442,7 @@ static CUresult check_launch(struct function *function, unsigned blocks, unsigne
     double_violation("%s is loaded by its first launch, which waits for work of the context",
                      kernel->name);
   }
-  if (*bytes != (size_t)kernel->argument_bytes) {
+  if (bytes != NULL && *bytes != (size_t)kernel->argument_bytes) {
     double_violation("%s takes %d bytes of arguments, not %zu", kernel->name,
                      kernel->argument_bytes, *bytes);
     return INVALID_VALUE;
@@ -478,25 +490,44 @@ static CUresult collect_uses(const struct launch *launch, struct double_range *r
   return SUCCESS;
 }
 
+/* The arguments are one buffer with its size, or the address of each. */
+static int has_arguments(void **parameters, void **extra) {
+  if (extra == NULL) {
+    return parameters != NULL;
+  }
+  return parameters == NULL && extra[0] == (void *)1 && extra[2] == (void *)2 && extra[4] == NULL;
+}
+
+static void copy_arguments(char *to, const struct function *function, void **parameters,
+                           void **extra) {
+  if (extra != NULL || function->parameters == 1) {
+    memcpy(to, extra != NULL ? extra[1] : parameters[0], function->compiled->argument_bytes);
+    return;
+  }
+  for (int i = 0; i < function->parameters; i++) {
+    memcpy(to + i * 8, parameters[i], 8);
+  }
+}
+
 CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blocks_y,
                         unsigned blocks_z, unsigned threads, unsigned threads_y,
                         unsigned threads_z, unsigned shared_bytes, struct stream *stream,
                         void **parameters, void **extra) {
   pthread_mutex_lock(&lock);
   CUresult result = SUCCESS;
-  if (parameters != NULL || extra == NULL || extra[0] != (void *)1 || extra[2] != (void *)2 ||
-      extra[4] != NULL || blocks_y * blocks_z * threads_y * threads_z != 1 || shared_bytes != 0) {
-    double_violation("cuLaunchKernel with more than a buffer of arguments, or not along x");
+  if (!has_arguments(parameters, extra) || blocks_y * blocks_z * threads_y * threads_z != 1 ||
+      shared_bytes != 0) {
+    double_violation("cuLaunchKernel without arguments, or not along x");
     result = INVALID_VALUE;
   } else {
-    result = check_launch(function, blocks, threads, stream, extra[3]);
+    result = check_launch(function, blocks, threads, stream, extra == NULL ? NULL : extra[3]);
   }
   if (result == SUCCESS) {
     struct launch *launch = malloc(sizeof *launch);
     launch->kernel = function->compiled;
     launch->blocks = (int)blocks;
     launch->threads = (int)threads;
-    memcpy(launch->argument, extra[1], launch->kernel->argument_bytes);
+    copy_arguments(launch->argument, function, parameters, extra);
     struct double_range ranges[DOUBLE_MOST_RANGES];
     int count = 0;
     result = collect_uses(launch, ranges, &count);
@@ -522,3 +553,4 @@ static int sleep_shortly(void) { return usleep(20); }
 #include "../../main/cuda/partition.cu"
 #include "../../main/cuda/peers.cu"
 #include "../../main/cuda/multicast.cu"
+#include "../../../../examples/src/main/cuda/features.cu"

@@ -8,6 +8,7 @@ import io.weft.examples.bench.survive.SurviveBenchCommand;
 import io.weft.examples.bench.transfer.TransferBenchCommand;
 import io.weft.examples.demo.DemoCommand;
 import io.weft.examples.doctor.DoctorCommand;
+import io.weft.examples.etl.GpuTrainingCommand;
 import io.weft.examples.ranks.RanksCommand;
 import io.weft.examples.trace.ReplayCommand;
 import io.weft.examples.trace.TraceCommand;
@@ -30,6 +31,7 @@ import picocli.CommandLine.Command;
       DemoCommand.class,
       Weft.BenchCommand.class,
       DoctorCommand.class,
+      GpuTrainingCommand.class,
       RanksCommand.class,
       ReplayCommand.class,
       TraceCommand.class,

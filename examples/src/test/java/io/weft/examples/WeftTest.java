@@ -41,6 +41,7 @@ class WeftTest {
     assertThat(run("train", "--help")).isZero();
     assertThat(run("doctor", "--help")).isZero();
     assertThat(run("ranks", "--help")).isZero();
+    assertThat(run("gpu-train", "--help")).isZero();
     assertThat(run("trace", "--help")).isZero();
     assertThat(run("replay", "--help")).isZero();
     assertThat(out.toString())
@@ -56,6 +57,7 @@ class WeftTest {
             "--executors",
             "--epochs",
             "--cells",
+            "--batch-rows",
             "recordings of executors",
             "--conf");
   }

@@ -81,9 +81,17 @@ public final class CudaModule implements AutoCloseable {
     }
   }
 
-  static CudaModule load(CudaDevice device, String name, String ptx) {
+  /**
+   * Loads kernels of a program.
+   *
+   * @param name for messages
+   * @param ptx their text
+   * @throws CudaException when the driver refuses them; the message gives the reason and the remedy
+   */
+  public static CudaModule load(CudaDevice device, String name, String ptx) {
     device.use();
-    byte[] image = Arrays.copyOf(ptx.getBytes(StandardCharsets.UTF_8), ptx.length() + 1);
+    byte[] text = ptx.getBytes(StandardCharsets.UTF_8);
+    byte[] image = Arrays.copyOf(text, text.length + 1);
     long[] module = new long[1];
     String what = "loading the kernels " + name + " on " + device;
     try (NativeBlock log = NativeBlock.zeroed(LOG_BYTES)) {
@@ -120,6 +128,17 @@ public final class CudaModule implements AutoCloseable {
    * @throws IllegalArgumentException when there is no kernel of this name
    */
   public CudaKernel kernel(String kernel, int argumentBytes) {
+    return new CudaKernel(this, kernel, function(kernel), argumentBytes);
+  }
+
+  /**
+   * Loads a kernel of this module, for code that launches it itself.
+   *
+   * @param kernel its name
+   * @return the driver's handle, a CUfunction; valid until this is closed
+   * @throws IllegalArgumentException when there is no kernel of this name
+   */
+  public long function(String kernel) {
     long[] function = new long[1];
     byte[] text = Native.toByteArray(kernel, StandardCharsets.UTF_8);
     int[] result = new int[1];
@@ -135,7 +154,7 @@ public final class CudaModule implements AutoCloseable {
       throw new IllegalArgumentException("the kernels " + name + " have no " + kernel);
     }
     CudaLibrary.check(result[0], "loading " + kernel + " of the kernels " + name);
-    return new CudaKernel(this, kernel, function[0], argumentBytes);
+    return function[0];
   }
 
   CudaDevice device() {

@@ -12,6 +12,7 @@ import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.CudaModule;
 import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.DeviceUploads;
 import io.weft.device.cuda.IpcExport;
@@ -21,6 +22,7 @@ import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Bytes;
 import io.weft.spark.config.WeftSettings;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -36,12 +38,16 @@ public final class SharedGpu {
   private static final long PIECE_BYTES = 8L << 20;
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final long POLL_NANOS = 500_000;
+  private static final int MAX_MODULES = 256;
 
   private final CudaDevice device;
   private final CudaMemoryPool memory;
   private final CudaMemoryPool pinned;
   private final long memoryBytes;
   private final Set<ExportedMemory> shared = ConcurrentHashMap.newKeySet();
+
+  /** The kernels of programs, by their PTX. */
+  private final Map<String, CudaModule> modules = new ConcurrentHashMap<>();
 
   /** Waits for foreign streams; opened on first use. */
   private CudaLane returns;
@@ -197,6 +203,25 @@ public final class SharedGpu {
     lane.close();
   }
 
+  /**
+   * Returns kernels of a program, loaded once.
+   *
+   * @throws IllegalStateException if the program has loaded too many different ones
+   */
+  CudaModule kernels(String ptx) {
+    CudaModule loaded = modules.get(ptx);
+    if (loaded != null) {
+      return loaded;
+    }
+    if (modules.size() >= MAX_MODULES) {
+      throw new IllegalStateException(
+          ("%d different PTX texts were loaded on %s, and they stay until the executor ends: give"
+                  + " kernels parameters instead of a new text for each batch")
+              .formatted(MAX_MODULES, device));
+    }
+    return modules.computeIfAbsent(ptx, text -> CudaModule.load(device, "of the program", text));
+  }
+
   /** Pinned memory for copies. */
   CudaMemoryPool pinned() {
     return pinned;
@@ -214,6 +239,7 @@ public final class SharedGpu {
     memory.close();
     pinned.close();
     if (taken == 0 && through) {
+      modules.values().forEach(CudaModule::close);
       device.close();
     } else {
       LOG.warn("{} on {} are still in use; its context stays", Bytes.text(taken), device);

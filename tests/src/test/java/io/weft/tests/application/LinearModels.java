@@ -1,13 +1,11 @@
 package io.weft.tests.application;
 
-import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
+import io.weft.examples.etl.LinearModel;
 import io.weft.examples.train.ModelProvider;
 import io.weft.examples.train.ModelShape;
 import io.weft.examples.train.TrainingModel;
-import io.weft.memory.Memory;
 import io.weft.tensor.Tensor;
-import io.weft.tensor.TensorType;
 import io.weft.training.ParameterSpec;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -46,7 +44,7 @@ public record LinearModels(String note, int stopAt) implements ModelProvider {
 
   @Override
   public TrainingModel open(ModelShape shape, long seed) {
-    return new Linear(shape, this);
+    return new Linear(new LinearModel().open(shape, seed), this);
   }
 
   private void passed(int passes) {
@@ -67,82 +65,47 @@ public record LinearModels(String note, int stopAt) implements ModelProvider {
     }
   }
 
+  /** A model of the example that stops at a forward pass. */
   private static final class Linear implements TrainingModel {
-    private final ModelShape shape;
     private final LinearModels models;
-    private final Tensor weight;
-    private TypedBuffer gradient;
-    private Tensor input;
-    private Tensor logits = Tensor.empty(DataType.FLOAT32);
+    private final TrainingModel model;
     private int passes;
 
-    Linear(ModelShape shape, LinearModels models) {
-      this.shape = shape;
+    Linear(TrainingModel model, LinearModels models) {
+      this.model = model;
       this.models = models;
-      this.weight =
-          Tensor.allocate(TensorType.of(DataType.FLOAT32, shape.classes(), shape.features()));
     }
 
     @Override
     public List<ParameterSpec> parameters() {
-      return List.of(new ParameterSpec("weight", DataType.FLOAT32, weight.type().elements()));
+      return model.parameters();
     }
 
     @Override
     public List<TypedBuffer> values() {
-      return List.of(weight.buffer());
+      return model.values();
     }
 
     @Override
     public void bindGradients(List<TypedBuffer> places) {
-      gradient = places.get(0);
-    }
-
-    private static float get(long address, long index) {
-      return Memory.getFloat(address + 4 * index);
+      model.bindGradients(places);
     }
 
     @Override
     public TypedBuffer forward(Tensor features, boolean training) {
       models.passed(passes);
       passes++;
-      input = features;
-      long rows = features.type().dimension(0);
-      logits.close();
-      logits = Tensor.allocate(TensorType.of(DataType.FLOAT32, rows, shape.classes()));
-      for (long row = 0; row < rows; row++) {
-        for (int c = 0; c < shape.classes(); c++) {
-          float sum = 0;
-          for (int i = 0; i < shape.features(); i++) {
-            sum +=
-                get(weight.address(), (long) c * shape.features() + i)
-                    * get(features.address(), row * shape.features() + i);
-          }
-          Memory.putFloat(logits.address() + 4 * (row * shape.classes() + c), sum);
-        }
-      }
-      return logits.buffer();
+      return model.forward(features, training);
     }
 
     @Override
     public void backward(TypedBuffer logitGradient, IntConsumer ready) {
-      for (long row = 0; row < input.type().dimension(0); row++) {
-        for (int c = 0; c < shape.classes(); c++) {
-          float g = get(logitGradient.address(), row * shape.classes() + c);
-          for (int i = 0; i < shape.features(); i++) {
-            long at = gradient.address() + 4L * (c * shape.features() + i);
-            float more = g * get(input.address(), row * shape.features() + i);
-            Memory.putFloat(at, Memory.getFloat(at) + more);
-          }
-        }
-      }
-      ready.accept(0);
+      model.backward(logitGradient, ready);
     }
 
     @Override
     public void close() {
-      weight.close();
-      logits.close();
+      model.close();
     }
   }
 }

@@ -1,7 +1,11 @@
 package io.weft.tests.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.spark.gpu.DeviceFunction;
+import io.weft.spark.gpu.jcuda.JcudaBatches;
+import io.weft.spark.sql.WeftGpu;
 import io.weft.tests.application.FeedJob;
 import io.weft.tests.application.GpuExchangeJob;
 import io.weft.tests.application.GpuFeedJob;
@@ -9,6 +13,7 @@ import io.weft.tests.application.GpuSqlJob;
 import io.weft.tests.application.GpuTransferJob;
 import io.weft.tests.application.GpuTransferJob.Answer;
 import io.weft.tests.application.Notes;
+import io.weft.tests.application.SameBatch;
 import io.weft.tests.support.DoubleGpus;
 import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
@@ -27,6 +32,7 @@ import java.util.stream.LongStream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -243,5 +249,16 @@ class GpuApplicationTest {
         CompletableFuture.supplyAsync(() -> new GpuSqlJob(libcuda(), notes).run(cluster.session()));
     kill(awaitVictim(job));
     assertThat(job.get(4, TimeUnit.MINUTES)).isEqualTo(expected);
+  }
+
+  /** The driver has it. */
+  @Test
+  @Order(9)
+  void executorsWithoutJcudaSaySo() {
+    Dataset<Row> rows = cluster.session().range(10).toDF();
+    DeviceFunction function = JcudaBatches.function(rows.schema(), new SameBatch());
+    assertThatThrownBy(() -> WeftGpu.mapBatches(rows, rows.schema(), function).collectAsList())
+        .hasStackTraceContaining("JCuda is not on the class path of this executor")
+        .hasStackTraceContaining("add org.jcuda:jcuda:");
   }
 }

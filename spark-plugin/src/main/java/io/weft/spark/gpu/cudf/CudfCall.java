@@ -5,18 +5,13 @@ import ai.rapids.cudf.NativeDepsLoader;
 import ai.rapids.cudf.Rmm;
 import ai.rapids.cudf.Table;
 import io.weft.device.Deadline;
-import io.weft.device.Event;
-import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaStream;
 import io.weft.shuffle.device.DeviceTable;
 import io.weft.spark.gpu.DeviceWork;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import org.apache.spark.sql.types.StructType;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * One call of a cudf function.
@@ -38,7 +33,7 @@ record CudfCall(StructType schema, CudfFunction function) {
       return applied(batch, work, stream);
     } catch (Throwable e) {
       // A failed call may have enqueued work that reads the batch.
-      CudfCleanup.end("cudf work on a batch", work, stream, batch::usedUntil, e);
+      work.keepAfterFailure("cudf work on a batch", stream, batch::usedUntil, e);
       throw e;
     }
   }
@@ -49,7 +44,9 @@ record CudfCall(StructType schema, CudfFunction function) {
     try {
       try (CudfView view = CudfView.of(batch, schema);
           Table made = made(view.table())) {
-        packed = CudfTableCopy.of(made, work, stream).pack();
+        packed =
+            CudfResult.copyOf(made, work, stream)
+                .pack(() -> work.lane().after("a table of cudf", stream));
       }
       return packed;
     } catch (Throwable e) {
@@ -131,44 +128,6 @@ record CudfCall(StructType schema, CudfFunction function) {
             ("cudf's memory in this executor is on GPU %d, and batches are on %d (%s): initialise"
                     + " it where the executor's GPU is the current device, as a CudfStart does")
                 .formatted(cudfs, own, device));
-      }
-    }
-  }
-
-  /** Handles memory that failed work on cudf's stream may still use. Stateless. */
-  static final class CudfCleanup {
-    private static final Logger LOG = LoggerFactory.getLogger(CudfCleanup.class);
-
-    private CudfCleanup() {}
-
-    /**
-     * Keeps memory until all work on the stream is complete. If nothing more can be enqueued, it
-     * waits for the stream. If the stream does not complete either, or the device failed, the
-     * memory is never freed, because the work could overwrite the data of a new owner.
-     *
-     * @param stream of cudf and this thread
-     * @param keeper keeps the memory until an event has completed
-     * @param cause why the work failed; failures of this call are added to it
-     */
-    static void end(
-        String what, DeviceWork work, CudaStream stream, Consumer<Event> keeper, Throwable cause) {
-      try {
-        keeper.accept(work.lane().after(what, stream));
-      } catch (RuntimeException e) {
-        cause.addSuppressed(e);
-        if (!isAtRest(work, stream, cause)) {
-          LOG.warn("{}: the device may still use their memory, which is not freed", what);
-          keeper.accept(new HostEvent(what + ", whose end is not known"));
-        }
-      }
-    }
-
-    private static boolean isAtRest(DeviceWork work, CudaStream stream, Throwable cause) {
-      try {
-        return stream.awaitIdle(work.deadline());
-      } catch (RuntimeException e) {
-        cause.addSuppressed(e);
-        return false;
       }
     }
   }
