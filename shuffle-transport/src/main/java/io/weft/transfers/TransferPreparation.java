@@ -9,6 +9,7 @@ import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.probe.JfrModule;
 import io.weft.tensor.codec.CodecKind;
+import io.weft.transfers.TransferException.NoReceiveMemoryException;
 import io.weft.transfers.DeviceTransfers.TransferMembership;
 import io.weft.transfers.PreparedTransfer.TransferEndpoints;
 import io.weft.transfers.TransferEncoding.CodecThreads;
@@ -132,7 +133,7 @@ final class TransferPreparation implements AutoCloseable {
       taken.add(buffer);
       return buffer;
     } catch (IOException e) {
-      throw new TransferException(
+      throw new NoReceiveMemoryException(
           "transfer %d: no memory to receive %s: %s".formatted(index, shape, e.getMessage()), e);
     }
   }
