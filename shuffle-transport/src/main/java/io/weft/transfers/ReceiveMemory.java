@@ -39,12 +39,7 @@ public interface ReceiveMemory {
    * @param registrations of segments of that memory, each with one communicator
    */
   public record BufferStatistics(
-      long taken,
-      long allocated,
-      long out,
-      long idleBytes,
-      long freshBytes,
-      long registrations) {
+      long taken, long allocated, long out, long idleBytes, long freshBytes, long registrations) {
     /** Of memory that was never used. */
     public static final BufferStatistics NONE = new BufferStatistics(0, 0, 0, 0, 0, 0);
 

@@ -269,8 +269,7 @@ final class NcclComm {
    */
   long registerSegment(long address, long bytes) {
     long[] registration = new long[1];
-    check(
-        NcclFunctions.ncclCommRegister(handle, address, bytes, registration), "ncclCommRegister");
+    check(NcclFunctions.ncclCommRegister(handle, address, bytes, registration), "ncclCommRegister");
     return registration[0];
   }
 

@@ -142,8 +142,8 @@ public final class DeviceBlockClient implements AutoCloseable {
     }
 
     /**
-     * Waits for all blocks; see {@link DeviceBlockClient#fetch}. Ends the fetch if it fails. Call it
-     * once.
+     * Waits for all blocks; see {@link DeviceBlockClient#fetch}. Ends the fetch if it fails. Call
+     * it once.
      */
     public List<List<DeviceRows>> await(Runnable wanted) throws DeviceFetchException {
       try {

@@ -190,10 +190,7 @@ public final class TransferGpu implements AutoCloseable {
 
     @Override
     public BufferStatistics statistics() {
-      return opening
-          .now()
-          .map(gpu -> gpu.buffers().statistics())
-          .orElse(BufferStatistics.NONE);
+      return opening.now().map(gpu -> gpu.buffers().statistics()).orElse(BufferStatistics.NONE);
     }
   }
 

@@ -10,9 +10,7 @@ import java.util.List;
  * next ones are on their way, up to {@link WeftSettings#GPU_FETCH_AHEAD}. For one task thread.
  */
 public final class FetchAhead {
-  /**
-   * Limit of one group, by the sizes that map statuses estimate: it has to fit on both devices.
-   */
+  /** Limit of one group, by the sizes that map statuses estimate: it has to fit on both devices. */
   private static final long GROUP_BYTES = 32L << 20;
 
   private final long bytes;

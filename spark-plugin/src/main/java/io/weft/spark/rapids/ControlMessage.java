@@ -82,11 +82,7 @@ sealed interface ControlMessage {
     }
     if (this instanceof Grant each) {
       byte[] communicatorId = each.communicatorId().getBytes(StandardCharsets.UTF_8);
-      return out.kind(6)
-          .numbers(each.sends())
-          .number(each.epoch())
-          .bytes(communicatorId)
-          .end();
+      return out.kind(6).numbers(each.sends()).number(each.epoch()).bytes(communicatorId).end();
     }
     if (this instanceof BootstrapRound each) {
       byte[] round = each.round().getBytes(StandardCharsets.UTF_8);
@@ -122,8 +118,7 @@ sealed interface ControlMessage {
       case 3 -> new Refusal(true, in.getLong(), ControlEncoder.text(in));
       case 4 -> new Refusal(false, in.getLong(), ControlEncoder.text(in));
       case 5 -> announcement(in.getLong(), in.getLong(), in.getLong());
-      case 6 ->
-          new Grant(ControlEncoder.numbers(in), in.getLong(), ControlEncoder.text(in));
+      case 6 -> new Grant(ControlEncoder.numbers(in), in.getLong(), ControlEncoder.text(in));
       case 7 -> new BootstrapRound(in.getLong(), ControlEncoder.text(in), ControlEncoder.read(in));
       case 8 -> new Retire(in.getLong());
       default -> throw new IllegalArgumentException("the shuffle transport has no message " + kind);

@@ -120,8 +120,10 @@ class HostReadsTest {
     List<DeviceBlock> blocks = blocks();
     assertThat(blocks).isNotEmpty();
     DeviceExchange device = ExecutorGpu.current().exchange();
-    List<String> inPlace = rows(TableFetch.of(device, true, OWNER, blocks, () -> {}, new FetchAhead(0)));
-    List<String> throughHost = rows(TableFetch.of(null, false, OWNER, blocks, () -> {}, new FetchAhead(0)));
+    List<String> inPlace =
+        rows(TableFetch.of(device, true, OWNER, blocks, () -> {}, new FetchAhead(0)));
+    List<String> throughHost =
+        rows(TableFetch.of(null, false, OWNER, blocks, () -> {}, new FetchAhead(0)));
     assertThat(inPlace).hasSize(120_000);
     assertThat(throughHost).isEqualTo(inPlace);
     assertThat(rows(TableFetch.of(null, true, OWNER, blocks, () -> {}, new FetchAhead(0))))
@@ -135,10 +137,12 @@ class HostReadsTest {
   void readersOfTheHostNeedNoRoomOnTheDevice() throws Exception {
     List<DeviceBlock> blocks = blocks();
     DeviceExchange device = ExecutorGpu.current().exchange();
-    List<String> expected = rows(TableFetch.of(device, true, OWNER, blocks, () -> {}, new FetchAhead(0)));
+    List<String> expected =
+        rows(TableFetch.of(device, true, OWNER, blocks, () -> {}, new FetchAhead(0)));
     assertThat(device.tiers().spill(Long.MAX_VALUE)).isPositive();
     try (CudaMemory all = device.tiers().memory().take(device.tiers().memory().budgetBytes())) {
-      assertThat(rows(TableFetch.of(null, false, OWNER, blocks, () -> {}, new FetchAhead(0)))).isEqualTo(expected);
+      assertThat(rows(TableFetch.of(null, false, OWNER, blocks, () -> {}, new FetchAhead(0))))
+          .isEqualTo(expected);
       assertThat(device.tiers().bytes(MemoryTier.DEVICE)).isZero();
     }
   }
@@ -213,7 +217,11 @@ class HostReadsTest {
     assertThat(ExecutorGpu.current().hostReads().held(OWNER, List.of(gone, there)))
         .isEqualTo(Set.of(there));
     DeviceBlock missing = new DeviceBlock(gone, 1, 1);
-    assertThatThrownBy(() -> rows(TableFetch.of(null, false, OWNER, List.of(missing), () -> {}, new FetchAhead(0))))
+    assertThatThrownBy(
+            () ->
+                rows(
+                    TableFetch.of(
+                        null, false, OWNER, List.of(missing), () -> {}, new FetchAhead(0))))
         .isInstanceOfSatisfying(
             DeviceFetchException.class, e -> assertThat(e.block()).isEqualTo(missing))
         .hasMessageContaining("is not on the GPU of executor driver");
