@@ -35,15 +35,23 @@ public interface ReceiveMemory {
    * @param allocated of these, buffers with newly allocated memory; the others were reused
    * @param out buffers in use now
    * @param idleBytes bytes that are kept for reuse
+   * @param freshBytes bytes of NCCL's memory allocated so far
+   * @param registrations of segments of that memory, each with one communicator
    */
-  public record BufferStatistics(long taken, long allocated, long out, long idleBytes) {
+  public record BufferStatistics(
+      long taken, long allocated, long out, long idleBytes, long freshBytes, long registrations) {
+    /** Of memory that was never used. */
+    public static final BufferStatistics NONE = new BufferStatistics(0, 0, 0, 0, 0, 0);
+
     /** The sums of both statistics. */
     public BufferStatistics plus(BufferStatistics other) {
       return new BufferStatistics(
           taken + other.taken,
           allocated + other.allocated,
           out + other.out,
-          idleBytes + other.idleBytes);
+          idleBytes + other.idleBytes,
+          freshBytes + other.freshBytes,
+          registrations + other.registrations);
     }
 
     /** Buffers that were handed out again without an allocation. */

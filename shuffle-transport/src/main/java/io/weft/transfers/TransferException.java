@@ -13,4 +13,13 @@ public class TransferException extends RuntimeException {
   public TransferException(String message, Throwable cause) {
     super(message, cause);
   }
+
+  /** There was no memory to receive an array; nothing was started. */
+  public static final class NoReceiveMemoryException extends TransferException {
+    private static final long serialVersionUID = 1L;
+
+    NoReceiveMemoryException(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
 }

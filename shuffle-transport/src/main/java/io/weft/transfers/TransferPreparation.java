@@ -12,6 +12,7 @@ import io.weft.tensor.codec.CodecKind;
 import io.weft.transfers.DeviceTransfers.TransferMembership;
 import io.weft.transfers.PreparedTransfer.TransferEndpoints;
 import io.weft.transfers.TransferEncoding.CodecThreads;
+import io.weft.transfers.TransferException.NoReceiveMemoryException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -132,7 +133,7 @@ final class TransferPreparation implements AutoCloseable {
       taken.add(buffer);
       return buffer;
     } catch (IOException e) {
-      throw new TransferException(
+      throw new NoReceiveMemoryException(
           "transfer %d: no memory to receive %s: %s".formatted(index, shape, e.getMessage()), e);
     }
   }

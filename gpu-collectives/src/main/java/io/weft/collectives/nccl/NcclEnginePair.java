@@ -12,6 +12,7 @@ import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -64,9 +65,18 @@ final class NcclEnginePair {
       OperationAgreement agreement,
       AtomicReference<CollectiveException> stop) {
     String name = "nccl-" + self.id() + "-" + self.rank() + suffix;
-    NcclEngine engine = new NcclEngine(name, options, agreement, stop);
-    return new NcclEngineLane(
-        HostLane.open(name, self.timeout(), self.logPrefix()), agreement, engine);
+    HostLane lane = HostLane.open(name, self.timeout(), self.logPrefix());
+    Executor thread =
+        work -> {
+          Event unused = lane.submit("work for another thread", work::run);
+        };
+    try {
+      return new NcclEngineLane(
+          lane, agreement, new NcclEngine(name, options, agreement, stop, thread));
+    } catch (RuntimeException e) {
+      lane.close();
+      throw e;
+    }
   }
 
   NcclEngineLane collectives() {

@@ -95,29 +95,75 @@ public final class DeviceBlockClient implements AutoCloseable {
     if (executor.equals(own.executor())) {
       return inPlace(blocks);
     }
-    AtomicReference<PendingFetch> pending = new AtomicReference<>();
-    AtomicBoolean givenUp = new AtomicBoolean();
-    Event posted =
-        lanes.submit(
-            executor,
-            "a request to executor " + executor + " for blocks of its GPU",
-            () -> {
-              if (!givenUp.get()) {
-                pending.set(request(executor, blocks));
-              }
-            });
-    try {
-      await(posted, wanted);
-      pending.get().await(this, wanted);
-      return pending.get().rows();
-    } catch (EventFailedException | EventTimeoutException e) {
+    return start(executor, blocks).await(wanted);
+  }
+
+  /**
+   * Starts to fetch blocks of another executor, all at once. Does not wait. Fetches of one executor
+   * arrive in the order of their starts, whether or not they are awaited.
+   *
+   * @return the caller awaits or closes it
+   */
+  public BlockFetch start(String executor, List<DeviceBlock> blocks) {
+    return new BlockFetch(executor, blocks);
+  }
+
+  /** Blocks of another executor on their way. For one thread. */
+  public final class BlockFetch implements AutoCloseable {
+    private final String executor;
+    private final List<DeviceBlock> blocks;
+    private final AtomicReference<PendingFetch> pending = new AtomicReference<>();
+    private final AtomicBoolean givenUp = new AtomicBoolean();
+    private final Event posted;
+
+    private BlockFetch(String executor, List<DeviceBlock> blocks) {
+      this.executor = executor;
+      this.blocks = List.copyOf(blocks);
+      this.posted =
+          lanes.submit(
+              executor,
+              "a request to executor " + executor + " for blocks of its GPU",
+              () -> {
+                if (!givenUp.get()) {
+                  pending.set(request(executor, this.blocks));
+                }
+              });
+    }
+
+    /** The bytes that it receives; 0 while that is unknown. */
+    public long bytes() {
+      PendingFetch known = pending.get();
+      return known == null
+          ? 0
+          : known.rows().stream()
+              .flatMap(List::stream)
+              .mapToLong(each -> each.layout().bytes())
+              .sum();
+    }
+
+    /**
+     * Waits for all blocks; see {@link DeviceBlockClient#fetch}. Ends the fetch if it fails. Call
+     * it once.
+     */
+    public List<List<DeviceRows>> await(Runnable wanted) throws DeviceFetchException {
+      try {
+        DeviceBlockClient.this.await(posted, wanted);
+        pending.get().await(DeviceBlockClient.this, wanted);
+        return pending.get().rows();
+      } catch (EventFailedException | EventTimeoutException e) {
+        close();
+        throw failure(executor, blocks.get(0), e);
+      } catch (RuntimeException | DeviceFetchException e) {
+        close();
+        throw e;
+      }
+    }
+
+    /** Ends a fetch that was not awaited: withdraws its arrays and frees those that have come. */
+    @Override
+    public void close() {
       givenUp.set(true);
       closeLater(posted, pending);
-      throw failure(executor, blocks.get(0), e);
-    } catch (RuntimeException | DeviceFetchException e) {
-      givenUp.set(true);
-      closeLater(posted, pending);
-      throw e;
     }
   }
 

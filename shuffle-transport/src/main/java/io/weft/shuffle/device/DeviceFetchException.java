@@ -1,5 +1,6 @@
 package io.weft.shuffle.device;
 
+import io.weft.transfers.TransferException.NoReceiveMemoryException;
 import java.io.IOException;
 
 /**
@@ -13,6 +14,11 @@ public final class DeviceFetchException extends IOException {
   DeviceFetchException(DeviceBlock block, String message, Throwable cause) {
     super(message, cause);
     this.block = block;
+  }
+
+  /** Whether this device had no memory to receive the blocks. */
+  public boolean isShortOfMemory() {
+    return getCause() instanceof NoReceiveMemoryException;
   }
 
   /** The first block that was not delivered. */

@@ -58,7 +58,7 @@ class TransferGpuTest {
                 new PathEnd("a kernel", GpuEnd.of(uuid, ordinal, "a GPU", "2.28.3")),
                 new PathRules(mode, false, false),
                 TestGpus.options(),
-                1 << 20,
+                2 << 20,
                 true,
                 LocalCommunicator::create));
     gpus.add(gpu);
@@ -159,7 +159,7 @@ class TransferGpuTest {
       assertThat(again.address()).isEqualTo(address);
     }
     assertThat(resources.memory().statistics().reused()).isEqualTo(1);
-    assertThatThrownBy(() -> resources.memory().take(2 << 20))
+    assertThatThrownBy(() -> resources.memory().take(3 << 20))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("exceed the budget");
     gpu.close();

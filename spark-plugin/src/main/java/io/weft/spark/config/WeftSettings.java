@@ -298,7 +298,7 @@ public final class WeftSettings {
   public static final Setting<Long> TRANSFERS_GPU_MEMORY =
       new Setting<>(
           PREFIX + "transfers.gpuMemory",
-          SettingTypes.bytes(MIB, TIB),
+          SettingTypes.bytes(2 * MIB, TIB),
           GIB,
           APPLICATION,
           "GPU memory of each executor for arrays that it receives, allocated when needed"
@@ -346,6 +346,16 @@ public final class WeftSettings {
           APPLICATION,
           "Pinned host memory of each executor for data beyond"
               + " spark.weft.gpu.exchangeMemory.");
+
+  /** Blocks on their way to a task's GPU. */
+  public static final Setting<Long> GPU_FETCH_AHEAD =
+      new Setting<>(
+          PREFIX + "gpu.fetchAhead",
+          SettingTypes.bytes(0, TIB),
+          64 * MIB,
+          APPLICATION,
+          "Bytes that may be on their way from other GPUs while a task works on earlier batches,"
+              + " in memory of spark.weft.transfers.gpuMemory. 0: none.");
 
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
@@ -438,6 +448,7 @@ public final class WeftSettings {
           GPU_MEMORY,
           GPU_EXCHANGE_MEMORY,
           GPU_PINNED_MEMORY,
+          GPU_FETCH_AHEAD,
           TENSORS_CODEC,
           DEBUG_DUMP_STEP,
           DEBUG_DUMP_FOLDER,

@@ -20,19 +20,12 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.Queue;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Iterates over the tables of blocks of one executor. The caller closes each table that it takes.
  * For one task thread.
  */
 public interface TableFetch extends AutoCloseable {
-  /**
-   * Limit of one request, by the sizes that map statuses estimate: it has to fit on both devices.
-   */
-  long REQUEST_BYTES = 32L << 20;
-
   /** Limit of the blocks in one request. */
   int REQUEST_BLOCKS = 1024;
 
@@ -49,6 +42,24 @@ public interface TableFetch extends AutoCloseable {
   /** Returns the next table. */
   FetchedTable next() throws DeviceFetchException;
 
+  /**
+   * Starts to fetch the first tables, if they come from another device and are not under way. Does
+   * not wait.
+   *
+   * @param ahead whether other tables are read before them
+   */
+  default void start(boolean ahead) {}
+
+  /** Ends what {@link #start} began and was not taken; returns whether there was anything. */
+  default boolean stop() {
+    return false;
+  }
+
+  /** Bytes that it receives on this device at a time; estimated until they are under way. */
+  default long receivedBytes() {
+    return 0;
+  }
+
   /** Frees tables that were fetched and not taken. Idempotent. */
   @Override
   void close();
@@ -61,13 +72,15 @@ public interface TableFetch extends AutoCloseable {
    * @param own whether the blocks are those of this executor
    * @param executor that has the blocks on its device
    * @param cancelCheck is called during waits, and throws if the blocks are no longer needed
+   * @param ahead of the reader, for groups from other devices
    */
   static List<TableFetch> of(
       DeviceExchange device,
       boolean own,
       String executor,
       List<DeviceBlock> blocks,
-      Runnable cancelCheck) {
+      Runnable cancelCheck,
+      FetchAhead ahead) {
     if (own && device != null) {
       return List.of(new LocalTables(device, executor, blocks, cancelCheck));
     }
@@ -77,17 +90,18 @@ public interface TableFetch extends AutoCloseable {
     List<TableFetch> fetches = new ArrayList<>();
     int from = 0;
     while (from < blocks.size()) {
-      int to = from;
-      long bytes = 0;
+      int to = from + 1;
+      long bytes = blocks.get(from).expectedBytes();
       while (to < blocks.size()
-          && (to == from || (bytes < REQUEST_BYTES && to - from < REQUEST_BLOCKS))) {
+          && to - from < REQUEST_BLOCKS
+          && bytes + blocks.get(to).expectedBytes() <= ahead.groupBytes()) {
         bytes += blocks.get(to++).expectedBytes();
       }
       List<DeviceBlock> together = blocks.subList(from, to);
       fetches.add(
           to == from + 1 && bytes > LARGEST_BYTES
               ? new HostTables(executor, together, cancelCheck)
-              : new PeerTables(device, executor, together, cancelCheck));
+              : new PeerTables(device, executor, together, cancelCheck, ahead));
       from = to;
     }
     return fetches;
@@ -162,109 +176,6 @@ public interface TableFetch extends AutoCloseable {
     public void close() {
       blocks.clear();
       layouts.clear();
-    }
-  }
-
-  /**
-   * Tables of another executor's blocks, fetched together from its device to this one. If that
-   * fails, for example because one device has no room for all of them, they come through the hosts.
-   * Small tables are combined after the fetch. For one task thread.
-   */
-  static final class PeerTables implements TableFetch {
-    private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);
-
-    private final DeviceExchange device;
-    private final String executor;
-    private final List<DeviceBlock> blocks;
-    private final Runnable cancelCheck;
-    private Queue<DeviceRows> rows;
-    private HostTables throughHosts;
-
-    /**
-     * Number of tables that do not fit together and are read one by one; after a failure, all of
-     * them.
-     */
-    private int separate;
-
-    PeerTables(
-        DeviceExchange device, String executor, List<DeviceBlock> blocks, Runnable cancelCheck) {
-      this.device = device;
-      this.executor = executor;
-      this.blocks = List.copyOf(blocks);
-      this.cancelCheck = cancelCheck;
-    }
-
-    @Override
-    public boolean hasNext() throws DeviceFetchException {
-      if (rows == null && throughHosts == null) {
-        fetch();
-      }
-      return throughHosts == null ? !rows.isEmpty() : throughHosts.hasNext();
-    }
-
-    private void fetch() throws DeviceFetchException {
-      try {
-        Queue<DeviceRows> fetched = new ArrayDeque<>();
-        device.client().fetch(executor, blocks, cancelCheck).forEach(fetched::addAll);
-        rows = fetched; // Advance only now: a failed fetch is not the end of the data.
-      } catch (DeviceFetchException e) {
-        cancelCheck.run();
-        if (e.getCause() == null) {
-          throw e; // A block is missing.
-        }
-        LOG.warn("{} blocks come through the hosts: {}", blocks.size(), e.getMessage());
-        throughHosts = new HostTables(executor, blocks, cancelCheck);
-      }
-    }
-
-    @Override
-    public FetchedTable next() throws DeviceFetchException {
-      if (!hasNext()) {
-        throw new NoSuchElementException("there are no more tables");
-      }
-      if (throughHosts != null) {
-        return throughHosts.next();
-      }
-      if (separate == 0) {
-        Optional<FetchedTable> made = together();
-        if (made.isPresent()) {
-          return made.get();
-        }
-      }
-      separate--;
-      return FetchedTable.onDevice(device, rows.remove(), false);
-    }
-
-    /** Combines the next tables; empty if they are read one by one. */
-    private Optional<FetchedTable> together() {
-      separate = device.smallTables().together(rows.stream().map(DeviceRows::layout).iterator());
-      if (separate == 1) {
-        return Optional.empty();
-      }
-      List<DeviceRows> selected = rows.stream().limit(separate).toList();
-      List<TableLayout> layouts = selected.stream().map(DeviceRows::layout).toList();
-      try (Concatenation made = device.smallTables().start(layouts).orElse(null)) {
-        if (made == null) {
-          return Optional.empty();
-        }
-        selected.forEach(each -> made.add(FetchedTable.lent(each)));
-        FetchedTable table = FetchedTable.combined(device, made.finish(), layouts, false);
-        selected.forEach(each -> rows.remove().close());
-        separate = 0;
-        return Optional.of(table);
-      } catch (IllegalStateException | CudaException e) {
-        TableCombiner.logSeparate(selected.size(), e);
-        separate = Integer.MAX_VALUE;
-        return Optional.empty();
-      }
-    }
-
-    @Override
-    public void close() {
-      if (rows != null) {
-        rows.forEach(DeviceRows::close);
-        rows.clear();
-      }
     }
   }
 

@@ -22,6 +22,7 @@ import io.weft.spark.rapids.Receives.ReceiveTicket;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -31,6 +32,7 @@ import scala.Enumeration;
 final class ClientLink extends RapidsLink implements ClientConnection {
   private final ClientSide side;
   private final Map<Long, Waiting> waiting = new HashMap<>();
+  private final List<GrantedBlock> granted = new ArrayList<>();
   private RapidsShuffleClient client;
 
   /** The epoch of the data lane, and below the number of granted moves that have not ended. */
@@ -49,6 +51,13 @@ final class ClientLink extends RapidsLink implements ClientConnection {
     Deadline deadline(long nanos) {
       boolean isNewer = ticket != null && ticket.progressNanos() - startNanos > 0;
       return Deadline.since(isNewer ? ticket.progressNanos() : startNanos, nanos);
+    }
+  }
+
+  /** A block whose move is not queued yet. */
+  private record GrantedBlock(Announcement block, long address, Consumer<Throwable> ended) {
+    TypedBuffer buffer() {
+      return TypedBuffer.at(address, DataType.INT8, block.bytes());
     }
   }
 
@@ -141,32 +150,43 @@ final class ClientLink extends RapidsLink implements ClientConnection {
   }
 
   /**
-   * Grants a block: both ends queue its move on the data lane.
+   * Grants a block. Blocks that are granted by events which wait now move together with it.
    *
    * @param ended run when the lane no longer touches the memory
    */
   void grant(Announcement block, long address, Consumer<Throwable> ended) {
     if (block.bytes() == 0) {
-      send(new Grant(block.send(), 0, ""));
+      send(new Grant(List.of(block.send()), 0, ""));
       ended.accept(null);
       return;
     }
+    granted.add(new GrantedBlock(block, address, ended));
+    if (granted.size() == 1 && !side.events().execute(this::moveGranted)) {
+      moveGranted(); // The lane refuses it.
+    }
+  }
+
+  /** Both ends queue the granted blocks as one move on the data lane. */
+  private void moveGranted() {
+    List<GrantedBlock> blocks = List.copyOf(granted);
+    granted.clear();
     if (communicatorId == null || lane().isOver(epoch)) {
       epoch++;
       communicatorId = UniqueId.create();
     }
     moves++;
     // Sent first, so that no bootstrap message of the epoch comes before it.
-    send(new Grant(block.send(), epoch, communicatorId.encode()));
+    List<Long> sends = blocks.stream().map(each -> each.block().send()).toList();
+    send(new Grant(sends, epoch, communicatorId.encode()));
     lane()
         .submit(
             new BlockMove(
                 epoch,
                 communicatorId,
-                TypedBuffer.at(address, DataType.INT8, block.bytes()),
+                blocks.stream().map(GrantedBlock::buffer).toList(),
                 false,
                 failure -> {
-                  ended.accept(failure);
+                  blocks.forEach(each -> each.ended().accept(failure));
                   boolean unused = side.events().execute(this::passed);
                 }));
   }

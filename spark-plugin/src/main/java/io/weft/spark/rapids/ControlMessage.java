@@ -4,13 +4,15 @@ import java.io.ByteArrayOutputStream;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * One control message of a connection between a client, which fetches, and a server.
  *
  * <p>A block moves in three steps. The server announces it. The client grants it when it has
- * memory. Both ends queue the move on the connection's data lane, which runs moves in the order of
- * the grants.
+ * memory, together with other blocks that have memory by then. Both ends queue the blocks of a
+ * grant as one move on the connection's data lane, which runs moves in the order of the grants.
  */
 sealed interface ControlMessage {
   /** The longest text of a failure, in bytes; longer texts are cut. */
@@ -42,13 +44,13 @@ sealed interface ControlMessage {
   record Announcement(long header, long send, long bytes) implements ControlMessage {}
 
   /**
-   * A client has memory for a block.
+   * A client has memory for blocks, which move together.
    *
-   * @param send the server's number for the block
+   * @param sends the server's numbers for the blocks, one or more
    * @param epoch of the data lane: from 1, and one more after each failure
    * @param communicatorId id of the epoch's communicator, as text
    */
-  record Grant(long send, long epoch, String communicatorId) implements ControlMessage {}
+  record Grant(List<Long> sends, long epoch, String communicatorId) implements ControlMessage {}
 
   /**
    * One bootstrap round for the communicator of an epoch.
@@ -80,7 +82,7 @@ sealed interface ControlMessage {
     }
     if (this instanceof Grant each) {
       byte[] communicatorId = each.communicatorId().getBytes(StandardCharsets.UTF_8);
-      return out.kind(6).number(each.send()).number(each.epoch()).bytes(communicatorId).end();
+      return out.kind(6).numbers(each.sends()).number(each.epoch()).bytes(communicatorId).end();
     }
     if (this instanceof BootstrapRound each) {
       byte[] round = each.round().getBytes(StandardCharsets.UTF_8);
@@ -116,7 +118,7 @@ sealed interface ControlMessage {
       case 3 -> new Refusal(true, in.getLong(), ControlEncoder.text(in));
       case 4 -> new Refusal(false, in.getLong(), ControlEncoder.text(in));
       case 5 -> announcement(in.getLong(), in.getLong(), in.getLong());
-      case 6 -> new Grant(in.getLong(), in.getLong(), ControlEncoder.text(in));
+      case 6 -> new Grant(ControlEncoder.numbers(in), in.getLong(), ControlEncoder.text(in));
       case 7 -> new BootstrapRound(in.getLong(), ControlEncoder.text(in), ControlEncoder.read(in));
       case 8 -> new Retire(in.getLong());
       default -> throw new IllegalArgumentException("the shuffle transport has no message " + kind);
@@ -202,6 +204,13 @@ sealed interface ControlMessage {
       return this;
     }
 
+    /** Their count, then the numbers. */
+    ControlEncoder numbers(List<Long> values) {
+      out.writeBytes(ByteBuffer.allocate(Integer.BYTES).putInt(values.size()).array());
+      values.forEach(this::number);
+      return this;
+    }
+
     ControlEncoder bytes(byte[] value) {
       out.writeBytes(ByteBuffer.allocate(Integer.BYTES).putInt(value.length).array());
       out.writeBytes(value);
@@ -231,6 +240,16 @@ sealed interface ControlMessage {
       byte[] bytes = new byte[length];
       in.get(bytes);
       return bytes;
+    }
+
+    static List<Long> numbers(ByteBuffer in) {
+      int count = in.getInt();
+      if (count < 1 || count > in.remaining() / Long.BYTES) {
+        throw new IllegalArgumentException(
+            "a message of the shuffle transport declares %d numbers in %d bytes"
+                .formatted(count, in.remaining()));
+      }
+      return Stream.generate(in::getLong).limit(count).toList();
     }
 
     static String text(ByteBuffer in) {

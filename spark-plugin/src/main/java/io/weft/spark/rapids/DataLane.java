@@ -160,8 +160,8 @@ final class DataLane implements AutoCloseable {
     Throwable failure = null;
     try {
       TransferWire open = open(move);
-      List<TypedBuffer> block = List.of(move.buffer());
-      open.move(move.sends() ? block : List.of(), move.sends() ? List.of() : block);
+      List<TypedBuffer> blocks = move.buffers();
+      open.move(move.sends() ? blocks : List.of(), move.sends() ? List.of() : blocks);
     } catch (RuntimeException | Error e) {
       failure = e;
       breakOff(move.epoch(), e);
@@ -378,19 +378,19 @@ final class DataLane implements AutoCloseable {
   }
 
   /**
-   * The move of one block through a data lane.
+   * The move of blocks through a data lane, as one group.
    *
    * @param epoch of the lane
    * @param communicatorId id of the epoch's communicator
-   * @param buffer in GPU memory, not empty
+   * @param buffers the blocks in GPU memory, in the same order at both ends; none is empty
    * @param sends whether this end sends
-   * @param ended run once when the lane no longer touches the buffer, with the failure or null;
+   * @param ended run once when the lane no longer touches the buffers, with the failure or null;
    *     runs on the lane's thread or the thread that closes the lane
    */
   record BlockMove(
       long epoch,
       UniqueId communicatorId,
-      TypedBuffer buffer,
+      List<TypedBuffer> buffers,
       boolean sends,
       Consumer<Throwable> ended) {}
 }

@@ -20,6 +20,7 @@ import io.weft.spark.rapids.RapidsTransaction.MessageNames;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** The server's end of a connection: answers a client's requests and sends it blocks. */
@@ -124,25 +125,33 @@ final class ServerLink extends RapidsLink {
   }
 
   private void take(Grant grant) {
-    Outgoing block = outgoing.remove(grant.send());
-    if (block == null) {
-      throw new IllegalArgumentException(
-          "executor %d grants block %d, which executor %d has not announced"
-              .formatted(peer(), grant.send(), own()));
+    List<Outgoing> blocks = new ArrayList<>();
+    for (long number : grant.sends()) {
+      Outgoing block = outgoing.remove(number);
+      if (block == null) {
+        String reason =
+            "executor %d grants block %d, which executor %d has not announced"
+                .formatted(peer(), number, own());
+        blocks.forEach(each -> passed(each, new IllegalArgumentException(reason)));
+        throw new IllegalArgumentException(reason);
+      }
+      if (block.bytes() == 0) {
+        block.release().run();
+        block.transaction().succeed(null, 0, 0);
+      } else {
+        blocks.add(block);
+      }
     }
-    if (block.bytes() == 0) {
-      block.release().run();
-      block.transaction().succeed(null, 0, 0);
-      return;
+    if (!blocks.isEmpty()) {
+      lane()
+          .submit(
+              new BlockMove(
+                  grant.epoch(),
+                  UniqueId.decode(grant.communicatorId()),
+                  blocks.stream().map(Outgoing::buffer).toList(),
+                  true,
+                  failure -> blocks.forEach(each -> passed(each, failure))));
     }
-    lane()
-        .submit(
-            new BlockMove(
-                grant.epoch(),
-                UniqueId.decode(grant.communicatorId()),
-                block.buffer(),
-                true,
-                failure -> passed(block, failure)));
   }
 
   private void passed(Outgoing block, Throwable failure) {

@@ -10,6 +10,8 @@ import io.weft.collectives.symmetric.CollectiveMemoryCache.CacheStatistics;
 import io.weft.shuffle.ExchangeStatistics;
 import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.collectives.CollectiveStatistics;
+import io.weft.spark.gpu.FetchCounters;
+import io.weft.spark.gpu.FetchCounters.FetchCounter;
 import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.transfers.TransferCounter;
 import io.weft.transfers.TransferStatistics;
@@ -128,6 +130,7 @@ public final class WeftMetrics {
                   .flatMap(WeftMetrics::of),
               Arrays.stream(TransferCounter.values()).map(WeftMetrics::of),
               transfers(),
+              Arrays.stream(FetchCounter.values()).map(WeftMetrics::of),
               Arrays.stream(FeedCounter.values()).map(WeftMetrics::of))
           .flatMap(metrics -> metrics)
           .toList();
@@ -283,6 +286,14 @@ public final class WeftMetrics {
         name(counter), COUNTER, counter.description(), s -> FeedCounters.get(counter));
   }
 
+  private static Metric of(FetchCounter counter) {
+    return new Metric(
+        CaseUtils.toCamelCase("GPU_FETCH_" + counter.name(), false, '_'),
+        COUNTER,
+        counter.description(),
+        s -> FetchCounters.get(counter));
+  }
+
   private static Stream<Metric> transfers() {
     return Stream.of(
         new Metric(
@@ -314,6 +325,16 @@ public final class WeftMetrics {
             COUNTER,
             "receive buffers reused",
             s -> s.transfers().buffers().reused()),
+        new Metric(
+            "transferBuffersFresh",
+            COUNTER,
+            "bytes of NCCL's memory allocated for receive buffers on the GPU",
+            s -> s.transfers().buffers().freshBytes()),
+        new Metric(
+            "transferRegistrations",
+            COUNTER,
+            "segments of that memory registered with NCCL, each once for a pair of GPUs",
+            s -> s.transfers().buffers().registrations()),
         gauge("transferBuffersOut", "receive buffers in use", s -> s.transfers().buffers().out()),
         gauge(
             "transferBuffersIdle",

@@ -6,8 +6,10 @@ import io.weft.shuffle.fetch.BlockFetchException;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.peer.Traffic.ReaderTraffic;
 import io.weft.shuffle.peer.TrafficReport.Figure;
+import io.weft.spark.config.WeftSettings;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.gpu.FetchAhead;
 import io.weft.spark.gpu.FetchedTable;
 import io.weft.spark.gpu.TableFetch;
 import io.weft.spark.shuffle.ShuffleBlocks;
@@ -38,6 +40,8 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   private final BatchReadMetrics counted;
   private final Map<DeviceBlock, BlockRequest> requests = new HashMap<>();
   private final Queue<Source> fetches = new ArrayDeque<>();
+  private final FetchAhead ahead =
+      new FetchAhead(WeftSettings.GPU_FETCH_AHEAD.get(SparkEnv.get().conf()));
   private final ReaderTraffic traffic;
   private FetchedTable current;
 
@@ -68,9 +72,16 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
     onDevices.forEach(
         (executor, all) -> {
           List<DeviceBlock> wanted = blocksOf(all);
-          TableFetch.of(
-                  device, executor.equals(own), executor, wanted, context::killTaskIfInterrupted)
-              .forEach(tables -> fetches.add(new Source(executor, tables)));
+          List<TableFetch> made =
+              TableFetch.of(
+                  device,
+                  executor.equals(own),
+                  executor,
+                  wanted,
+                  context::killTaskIfInterrupted,
+                  ahead);
+          made.forEach(tables -> fetches.add(new Source(executor, tables)));
+          ahead.add(made);
         });
   }
 
@@ -91,10 +102,12 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   @Override
   public boolean hasNext() {
     while (!fetches.isEmpty()) {
+      ahead.begin();
       if (tried(fetches.peek().tables()::hasNext)) {
         return true;
       }
-      fetches.remove().tables().close();
+      fetches.remove();
+      ahead.closeFirst();
     }
     closeCurrent(); // The task may run for long, and a table in use cannot be spilled.
     return false;
@@ -163,8 +176,8 @@ final class DeviceBlockReader implements Iterator<ColumnarBatch>, AutoCloseable 
   @Override
   public void close() {
     closeCurrent();
-    fetches.forEach(source -> source.tables().close());
     fetches.clear();
+    ahead.close();
     traffic.flush();
   }
 }

@@ -153,7 +153,14 @@ class ExecutorGpuTest {
             .findFirst()
             .orElseThrow();
     TableFetch own =
-        TableFetch.of(device, true, "driver", List.of(new DeviceBlock(key, 0, 1)), () -> {}).get(0);
+        TableFetch.of(
+                device,
+                true,
+                "driver",
+                List.of(new DeviceBlock(key, 0, 1)),
+                () -> {},
+                new FetchAhead(0))
+            .get(0);
     assertThat(own.hasNext()).isTrue();
     device.catalog().removeShuffle(key.shuffleId());
     assertThatThrownBy(own::next).isInstanceOf(DeviceFetchException.class);

@@ -20,7 +20,6 @@ import io.weft.spark.LocalSpark;
 import io.weft.spark.feed.WeftTensors;
 import io.weft.spark.gpu.TableFetch.HostTables;
 import io.weft.spark.gpu.TableFetch.LocalTables;
-import io.weft.spark.gpu.TableFetch.PeerTables;
 import io.weft.spark.sql.WeftGpu;
 import java.io.IOException;
 import java.time.Duration;
@@ -121,11 +120,13 @@ class HostReadsTest {
     List<DeviceBlock> blocks = blocks();
     assertThat(blocks).isNotEmpty();
     DeviceExchange device = ExecutorGpu.current().exchange();
-    List<String> inPlace = rows(TableFetch.of(device, true, OWNER, blocks, () -> {}));
-    List<String> throughHost = rows(TableFetch.of(null, false, OWNER, blocks, () -> {}));
+    List<String> inPlace =
+        rows(TableFetch.of(device, true, OWNER, blocks, () -> {}, new FetchAhead(0)));
+    List<String> throughHost =
+        rows(TableFetch.of(null, false, OWNER, blocks, () -> {}, new FetchAhead(0)));
     assertThat(inPlace).hasSize(120_000);
     assertThat(throughHost).isEqualTo(inPlace);
-    assertThat(rows(TableFetch.of(null, true, OWNER, blocks, () -> {})))
+    assertThat(rows(TableFetch.of(null, true, OWNER, blocks, () -> {}, new FetchAhead(0))))
         .as("own blocks while the device cannot be used")
         .isEqualTo(inPlace);
     assertThat(DoubleGpus.violations()).isEmpty();
@@ -136,10 +137,12 @@ class HostReadsTest {
   void readersOfTheHostNeedNoRoomOnTheDevice() throws Exception {
     List<DeviceBlock> blocks = blocks();
     DeviceExchange device = ExecutorGpu.current().exchange();
-    List<String> expected = rows(TableFetch.of(device, true, OWNER, blocks, () -> {}));
+    List<String> expected =
+        rows(TableFetch.of(device, true, OWNER, blocks, () -> {}, new FetchAhead(0)));
     assertThat(device.tiers().spill(Long.MAX_VALUE)).isPositive();
     try (CudaMemory all = device.tiers().memory().take(device.tiers().memory().budgetBytes())) {
-      assertThat(rows(TableFetch.of(null, false, OWNER, blocks, () -> {}))).isEqualTo(expected);
+      assertThat(rows(TableFetch.of(null, false, OWNER, blocks, () -> {}, new FetchAhead(0))))
+          .isEqualTo(expected);
       assertThat(device.tiers().bytes(MemoryTier.DEVICE)).isZero();
     }
   }
@@ -195,7 +198,7 @@ class HostReadsTest {
     for (TableFetch fetch :
         List.of(
             new HostTables(OWNER, List.of(gone), () -> {}),
-            new PeerTables(device, OWNER, List.of(gone), () -> {}),
+            new PeerTables(device, OWNER, List.of(gone), () -> {}, new FetchAhead(0)),
             new LocalTables(device, OWNER, List.of(gone), () -> {}))) {
       for (int i = 0; i < 2; i++) {
         assertThatThrownBy(fetch::hasNext)
@@ -214,7 +217,11 @@ class HostReadsTest {
     assertThat(ExecutorGpu.current().hostReads().held(OWNER, List.of(gone, there)))
         .isEqualTo(Set.of(there));
     DeviceBlock missing = new DeviceBlock(gone, 1, 1);
-    assertThatThrownBy(() -> rows(TableFetch.of(null, false, OWNER, List.of(missing), () -> {})))
+    assertThatThrownBy(
+            () ->
+                rows(
+                    TableFetch.of(
+                        null, false, OWNER, List.of(missing), () -> {}, new FetchAhead(0))))
         .isInstanceOfSatisfying(
             DeviceFetchException.class, e -> assertThat(e.block()).isEqualTo(missing))
         .hasMessageContaining("is not on the GPU of executor driver");

@@ -115,7 +115,8 @@ final class ManyBlocks implements AutoCloseable {
     List<String> rows = new ArrayList<>();
     int tables = 0;
     int ofBlocks = 0;
-    for (TableFetch fetch : TableFetch.of(device, own, OWNER, blocks(shuffle), wanted)) {
+    for (TableFetch fetch :
+        TableFetch.of(device, own, OWNER, blocks(shuffle), wanted, new FetchAhead(0))) {
       try (fetch) {
         while (fetch.hasNext()) {
           try (FetchedTable table = fetch.next()) {

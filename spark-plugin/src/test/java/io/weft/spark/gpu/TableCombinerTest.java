@@ -116,7 +116,13 @@ class TableCombinerTest {
     List<CudaMemory> taken = ManyBlocks.takeAll(ManyBlocks.device().gpu().pinned());
     int tables = 0;
     try (TableFetch fetch =
-        TableFetch.of(ManyBlocks.device(), true, ManyBlocks.OWNER, blocks.blocks(), () -> {})
+        TableFetch.of(
+                ManyBlocks.device(),
+                true,
+                ManyBlocks.OWNER,
+                blocks.blocks(),
+                () -> {},
+                new FetchAhead(0))
             .get(0)) {
       for (; fetch.hasNext(); tables++) {
         fetch.next().close();

@@ -17,7 +17,7 @@ class ControlMessageTest {
           new ControlMessage.Refusal(true, 6, "no"),
           new ControlMessage.Refusal(false, 7, "never ß"),
           new ControlMessage.Announcement(8, 9, 1L << 40),
-          new ControlMessage.Grant(10, 11, "communicator id"),
+          new ControlMessage.Grant(List.of(10L, 14L, -1L), 11, "communicator id"),
           new ControlMessage.BootstrapRound(12, "round", new byte[] {1}),
           new ControlMessage.Retire(13));
 

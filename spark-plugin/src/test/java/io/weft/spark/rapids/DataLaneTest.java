@@ -123,7 +123,7 @@ class DataLaneTest {
         new BlockMove(
             epoch,
             communicatorId,
-            TypedBuffer.wrap(to, DataType.INT8),
+            List.of(TypedBuffer.wrap(to, DataType.INT8)),
             false,
             failure -> end(block.came(), to.get(0), failure)));
     between.run();
@@ -131,7 +131,7 @@ class DataLaneTest {
         new BlockMove(
             epoch,
             communicatorId,
-            TypedBuffer.wrap(from, DataType.INT8),
+            List.of(TypedBuffer.wrap(from, DataType.INT8)),
             true,
             failure -> end(block.sent(), null, failure)));
     return block;
@@ -216,7 +216,7 @@ class DataLaneTest {
         new BlockMove(
             1,
             UniqueId.create(),
-            TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8),
+            List.of(TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8)),
             false,
             failure -> end(waits, null, failure)));
     client.close("the peer was killed");
@@ -231,7 +231,7 @@ class DataLaneTest {
         new BlockMove(
             1,
             UniqueId.create(),
-            TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8),
+            List.of(TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8)),
             false,
             failure -> end(waits, null, failure)));
     assertThat(failure(waits)).contains("a client").contains("did not answer");

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
+import io.weft.device.Deadline;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -120,6 +121,25 @@ abstract class RapidsTransportContract {
     for (TestExecutor each : all) {
       awaitNothingInflight(each);
     }
+  }
+
+  /** Which blocks have memory at the same time is chance, so the tasks are repeated. */
+  @Test
+  void blocksOfTasksThatFetchAtTheSameTimeMoveTogether() throws Exception {
+    TestExecutor reader = start(0, Map.of());
+    TestExecutor server = start(1, Map.of());
+    Map<Integer, Integer> sizes = tables(server, 0, 20, new Random(5));
+    Deadline deadline = Deadline.after(DEADLINE);
+    while (server.mostSent() < 2 && !deadline.expired()) {
+      List<FetchTask> tasks =
+          IntStream.range(0, 8)
+              .mapToObj(i -> fetch(reader, server.id(), new ArrayList<>(sizes.keySet())))
+              .toList();
+      for (FetchTask task : tasks) {
+        check(task.await(), sizes);
+      }
+    }
+    assertThat(server.mostSent()).as("the most blocks of a group").isGreaterThan(1);
   }
 
   /** The budget is below one table, and there is one bounce buffer only. */

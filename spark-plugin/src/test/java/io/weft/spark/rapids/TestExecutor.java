@@ -7,6 +7,7 @@ import com.nvidia.spark.rapids.shuffle.FakeTable;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleClient;
 import com.nvidia.spark.rapids.shuffle.RapidsShuffleServer;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.NcclLibrary;
@@ -20,14 +21,19 @@ import io.weft.shuffle.peer.PathRules.PathEnd;
 import io.weft.spark.rapids.LaneSet.LaneParts;
 import io.weft.spark.rapids.TransportParts.TransportSettings;
 import io.weft.transfers.DeviceTransfers.GpuResources;
+import io.weft.transfers.Manifest;
+import io.weft.transfers.Manifest.ManifestEntry;
+import io.weft.transfers.TransferWire;
 import io.weft.transfers.gpu.TransferGpu;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SparkConf;
 import org.apache.spark.storage.BlockManagerId;
 import scala.Option;
@@ -46,6 +52,7 @@ final class TestExecutor implements AutoCloseable {
   private final RapidsShuffleServer server;
   private final Map<Integer, FakeTable> tables = new ConcurrentHashMap<>();
   private final List<CudaMemory> memories = new ArrayList<>();
+  private final AtomicInteger mostSent = new AtomicInteger();
 
   /**
    * Starts one.
@@ -82,7 +89,9 @@ final class TestExecutor implements AutoCloseable {
                 conf,
                 new RapidsConf(conf),
                 new LaneParts(
-                    resources.communicators(), resources.wires(), CommunicatorOptions.DEFAULT),
+                    resources.communicators(),
+                    each -> new CountingWire(resources.wires().open(each)),
+                    CommunicatorOptions.DEFAULT),
                 this::bounceMemory,
                 deadline,
                 idle));
@@ -103,6 +112,46 @@ final class TestExecutor implements AutoCloseable {
             GPU_BYTES,
             true,
             hosts));
+  }
+
+  /** The most blocks that one group has sent. */
+  int mostSent() {
+    return mostSent.get();
+  }
+
+  /** Notes the largest group. */
+  private final class CountingWire implements TransferWire {
+    private final TransferWire wire;
+
+    CountingWire(TransferWire wire) {
+      this.wire = wire;
+    }
+
+    @Override
+    public List<ManifestEntry> exchange(Manifest mine) {
+      return wire.exchange(mine);
+    }
+
+    @Override
+    public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+      int unused = mostSent.accumulateAndGet(sends.size(), Math::max);
+      wire.move(sends, receives);
+    }
+
+    @Override
+    public Optional<RuntimeException> failure() {
+      return wire.failure();
+    }
+
+    @Override
+    public void abort(String reason) {
+      wire.abort(reason);
+    }
+
+    @Override
+    public void close() {
+      wire.close();
+    }
   }
 
   private TestDeviceMemory bounceMemory(long bytes) {
