@@ -40,7 +40,8 @@ public final class SurviveBenchCommand implements Callable<Integer> {
       split = ",",
       defaultValue = "10,50,90",
       paramLabel = "PERCENT",
-      description = "When the executor is killed, by the tasks that have ended. Default: ${DEFAULT-VALUE}")
+      description =
+          "When the executor is killed, by the tasks that have ended. Default: ${DEFAULT-VALUE}")
   private List<Integer> deaths;
 
   @Option(
