@@ -245,7 +245,7 @@ public final class MemoryBudget implements MemoryLimit {
               .formatted(
                   names.of("memoryBytes"),
                   Bytes.text(options.memoryBytes()),
-                  root.path(),
+                  fileSystem(root.path()),
                   Bytes.text(allowed),
                   names.of("hostFraction"),
                   fraction));

@@ -3,7 +3,6 @@ package io.weft.transfers;
 import static io.weft.transfers.Content.failure;
 import static io.weft.transfers.Executors.device;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.weft.collectives.DataType;
 import io.weft.transfers.ReceiveMemory.BufferStatistics;
@@ -15,9 +14,7 @@ import org.junit.jupiter.api.Test;
 class NcclTransfersTest extends GpuTransferContract {
   @BeforeAll
   static void needsNcclForTwo() {
-    TestGpus.assume();
-    String whyNot = GpuPath.NCCL.whyNot();
-    assumeTrue(whyNot.isEmpty(), whyNot);
+    TestGpus.assume(GpuPath.NCCL);
   }
 
   @Override

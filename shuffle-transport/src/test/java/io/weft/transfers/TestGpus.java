@@ -5,6 +5,7 @@ import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.testgpus.DoubleBuild;
 import io.weft.testgpus.TestMachine;
+import org.junit.jupiter.api.Assumptions;
 
 /** The GPUs of the {@link TestMachine}, for executors of tests. */
 public final class TestGpus {
@@ -38,6 +39,13 @@ public final class TestGpus {
   /** Skips the test if there are fewer. */
   public static void assume(int gpus) {
     TestMachine.assume(gpus);
+  }
+
+  /** Skips the test, with the reason, if arrays cannot go this way here. */
+  static void assume(GpuPath way) {
+    TestMachine.assume(1);
+    String whyNot = way.whyNot();
+    Assumptions.assumeTrue(whyNot.isEmpty(), whyNot);
   }
 
   /** Skips a test that needs the doubles. */

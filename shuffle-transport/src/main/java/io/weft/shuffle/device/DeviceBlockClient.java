@@ -92,14 +92,11 @@ public final class DeviceBlockClient implements AutoCloseable {
    */
   public List<List<DeviceRows>> fetch(String executor, List<DeviceBlock> blocks, Runnable wanted)
       throws DeviceFetchException {
-    if (executor.equals(own.executor())) {
-      return inPlace(blocks);
-    }
     return start(executor, blocks).await(wanted);
   }
 
   /**
-   * Starts to fetch blocks of another executor, all at once. Does not wait. Fetches of one executor
+   * Starts to fetch blocks of one executor, all at once. Does not wait. Fetches of another executor
    * arrive in the order of their starts, whether or not they are awaited.
    *
    * @return the caller awaits or closes it
@@ -108,7 +105,7 @@ public final class DeviceBlockClient implements AutoCloseable {
     return new BlockFetch(executor, blocks);
   }
 
-  /** Blocks of another executor on their way. For one thread. */
+  /** Blocks of one executor; those of another one are on their way. For one thread. */
   public final class BlockFetch implements AutoCloseable {
     private final String executor;
     private final List<DeviceBlock> blocks;
@@ -124,10 +121,14 @@ public final class DeviceBlockClient implements AutoCloseable {
               executor,
               "a request to executor " + executor + " for blocks of its GPU",
               () -> {
-                if (!givenUp.get()) {
+                if (!givenUp.get() && !isOwn()) {
                   pending.set(request(executor, this.blocks));
                 }
               });
+    }
+
+    private boolean isOwn() {
+      return executor.equals(own.executor());
     }
 
     /** The bytes that it receives; 0 while that is unknown. */
@@ -148,6 +149,9 @@ public final class DeviceBlockClient implements AutoCloseable {
     public List<List<DeviceRows>> await(Runnable wanted) throws DeviceFetchException {
       try {
         DeviceBlockClient.this.await(posted, wanted);
+        if (isOwn()) {
+          return inPlace(blocks);
+        }
         pending.get().await(DeviceBlockClient.this, wanted);
         return pending.get().rows();
       } catch (EventFailedException | EventTimeoutException e) {

@@ -4,6 +4,7 @@ import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.compat.MapStatuses;
+import io.weft.spark.config.AdoptionSettings;
 import io.weft.spark.config.Decommission;
 import io.weft.spark.config.SurviveSettings;
 import java.util.Arrays;
@@ -53,12 +54,15 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
   }
 
   /**
-   * Whether an output must be published. No task reads empty blocks. But if outputs migrate or are
-   * copied, a published empty output avoids a second run of its map task.
+   * Whether an output must be published. No task reads empty blocks. But if outputs migrate, or are
+   * adopted or copied, a published empty output avoids a second run of its map task.
    */
   protected static boolean mustPublish(boolean anyRecords) {
     SparkConf conf = SparkEnv.get().conf();
-    return anyRecords || Decommission.migratesShuffles(conf) || SurviveSettings.isOn(conf);
+    return anyRecords
+        || Decommission.migratesShuffles(conf)
+        || AdoptionSettings.ENABLED.get(conf)
+        || SurviveSettings.isOn(conf);
   }
 
   /** Bytes written to all partitions. */
