@@ -9,7 +9,8 @@ import java.util.function.Consumer;
 
 /**
  * The transfer of a placement, or a no-op for an executor at neither end. It is launched with its
- * batch. Closing cancels the transfer unless it has ended, and frees the received array.
+ * batch. Closing cancels a send unless it has ended, and closes the {@link ReceivedBuffer} of a
+ * receive.
  *
  * <p>Thread-safe.
  */
@@ -57,11 +58,10 @@ public final class DeferredTransfer implements AutoCloseable {
 
   @Override
   public void close() {
-    if (transfer != null) {
-      transfer.close();
-    }
     if (received != null) {
-      received.memory().close();
+      received.close();
+    } else if (transfer != null) {
+      transfer.close();
     }
   }
 

@@ -292,7 +292,10 @@ final class PreparedTransfer implements AutoCloseable {
     boolean mine;
     synchronized (this) {
       mine = stage == Stage.PREPARED;
-      stage = mine ? Stage.ENDED : stage;
+      if (mine) {
+        // Otherwise the stage belongs to the lane, which may change it at any time.
+        stage = Stage.ENDED;
+      }
     }
     if (mine) {
       usage.complete();

@@ -14,6 +14,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -37,6 +38,7 @@ public final class Tap implements AutoCloseable {
   private final Queue<Long> cuts = new ConcurrentLinkedQueue<>();
   private final ByteArrayOutputStream passed = new ByteArrayOutputStream();
   private final AtomicInteger connections = new AtomicInteger();
+  private volatile CountDownLatch cutting = new CountDownLatch(0);
   private volatile long answersPerSecond = NEVER;
 
   public Tap(PeerAddress target) throws IOException {
@@ -51,6 +53,17 @@ public final class Tap implements AutoCloseable {
       cuts.add(count);
     }
     return this;
+  }
+
+  /** As {@link #cutAfter}, but the connection stays open without answers until {@link #cut}. */
+  public Tap stopAfter(long bytes) {
+    cutting = new CountDownLatch(1);
+    return cutAfter(bytes);
+  }
+
+  /** Cuts the connection that has stopped. */
+  public void cut() {
+    cutting.countDown();
   }
 
   /** Inverts answer bytes at these offsets, counted over all connections. */
@@ -144,8 +157,11 @@ public final class Tap implements AutoCloseable {
         }
         out.write(buffer, 0, count);
       }
+      cutting.await();
     } catch (IOException e) {
       // The other direction has ended first.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -154,6 +154,29 @@ class WithdrawalTest extends TransferFixture {
     assertOneCommunicatorAndNoBuffer();
   }
 
+  /** As {@link #thePeersEndWaitsForTheNextAttempt}, with a placement closed before its offer. */
+  @Test
+  void thePeersEndWaitsForTheAttemptAfterAClosedPlacement() {
+    startPair();
+    DeferredTransfer first =
+        executors
+            .get(1)
+            .ofAttempt(new TransferAttempt(7, 0))
+            .place(List.of(ArrayPlacement.of(device(0), device(1), shapes(1).get(0), 2)))
+            .get(0);
+    first.close();
+    var unused = first.event().toFuture();
+    Event sent = send(0, 1, 2).get(0);
+    List<ReceivedBuffer> back = receive(0, 1, 50);
+    send(1, 0, 50).forEach(Content::await);
+    checkAll(back, 50);
+    assertThat(sent.state()).isEqualTo(Event.State.RECORDED);
+    checkAll(receiveOfTask(2), 2);
+    await(sent);
+    exchange(3);
+    assertOneCommunicatorAndNoBuffer();
+  }
+
   /** For example a reader of GPU blocks, whose next request has other keys. */
   @Test
   void thePeersEndFailsAtOnceIfTheTransferIsOfNoTask() {

@@ -189,18 +189,24 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     operations.forEach(pairs::start);
     waiting.setProgress(pairs::progress);
     Algorithm last = Algorithm.PAIRWISE;
+    Operation pair = null;
     try {
       for (Operation operation : operations) {
         if (operation.kind().isCollective()) {
           call.start(operation.signature(), collectives++, deadline);
           last = engine.execute(call, operation);
+        } else {
+          pair = operation;
         }
       }
     } finally {
       waiting.setProgress(null);
     }
-    call.start(operations.get(0).signature(), collectives - 1, deadline);
-    pairs.finish();
+    if (pair != null) {
+      // Not the signature of a collective: others may still wait in the last one.
+      call.start(pair.signature(), collectives - 1, deadline);
+      pairs.finish();
+    }
     return last;
   }
 

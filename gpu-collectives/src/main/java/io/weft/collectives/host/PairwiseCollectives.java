@@ -16,13 +16,19 @@ import io.weft.memory.Memory;
  * all ranks start with the same one.
  */
 final class PairwiseCollectives {
-  /** The temporary memory of an all-to-all on one buffer, for all peers together. */
+  /**
+   * The temporary memory of an all-to-all on one buffer, for all peers together. It limits the
+   * messages of every all-to-all: each rank chooses on its own whether it uses one buffer.
+   */
   static final long TEMPORARY_BYTES = 4 << 20;
 
   /**
    * With very many ranks it is more, because the headers of shorter messages would cost too much.
    */
   private static final long MIN_CHUNK_BYTES = 16 << 10;
+
+  /** The messages to or from one peer that an all-to-all on two buffers starts at once. */
+  private static final int MESSAGES_AHEAD = 16;
 
   private final int me;
   private final int nranks;
@@ -47,13 +53,29 @@ final class PairwiseCollectives {
       allToAllInPlace(call, from, part);
       return;
     }
-    for (int distance = 1; distance < nranks; distance++) {
-      int peer = peer(distance);
-      pairs.send(call, 0, peer, from + peer * part, part);
-      pairs.receive(call, 0, peer, to + peer * part, part);
+    long chunkBytes = chunkBytes(part);
+    for (int step = 0; step < steps(part); step++) {
+      long done = step * chunkBytes;
+      long bytes = Math.min(chunkBytes, part - done);
+      for (int distance = 1; distance < nranks; distance++) {
+        int peer = peer(distance);
+        pairs.awaitSends(peer, MESSAGES_AHEAD);
+        pairs.awaitReceives(peer, MESSAGES_AHEAD);
+        pairs.send(call, step, peer, from + peer * part + done, bytes);
+        pairs.receive(call, step, peer, to + peer * part + done, bytes);
+      }
     }
     Memory.copy(from + me * part, to + me * part, part);
     pairs.finish();
+  }
+
+  private long chunkBytes(long part) {
+    return Math.min(part, Math.max(MIN_CHUNK_BYTES, TEMPORARY_BYTES / 2 / nranks));
+  }
+
+  /** The messages to each peer, at least one: even an empty one tells of a mismatch. */
+  private int steps(long part) {
+    return part == 0 ? 1 : Math.toIntExact((part - 1) / chunkBytes(part) + 1);
   }
 
   /**
@@ -62,10 +84,10 @@ final class PairwiseCollectives {
    * is sent while the next is copied.
    */
   private void allToAllInPlace(Call call, long buffer, long part) {
-    long chunkBytes = Math.min(part, Math.max(MIN_CHUNK_BYTES, TEMPORARY_BYTES / 2 / nranks));
+    long chunkBytes = chunkBytes(part);
     long temporary = scratch.address(2 * chunkBytes * nranks);
-    int step = 0;
-    for (long done = 0; done < part; done += chunkBytes) {
+    for (int step = 0; step < steps(part); step++) {
+      long done = step * chunkBytes;
       long bytes = Math.min(chunkBytes, part - done);
       for (int distance = 1; distance < nranks; distance++) {
         int peer = peer(distance);
@@ -76,7 +98,6 @@ final class PairwiseCollectives {
         pairs.send(call, step, peer, kept, bytes);
         pairs.receive(call, step, peer, chunk, bytes);
       }
-      step++;
     }
     pairs.finish();
   }

@@ -3,8 +3,10 @@ package io.weft.collectives.host;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.AllToAll;
+import io.weft.collectives.Communicator;
 import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.contract.CommunicatorContract;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import java.lang.management.BufferPoolMXBean;
@@ -48,6 +50,28 @@ class InPlaceAllToAllTest {
                 }),
         nranks,
         Duration.ofSeconds(90));
+  }
+
+  /** Each rank chooses on its own whether it sends from the buffer that it receives into. */
+  @ParameterizedTest
+  @CsvSource({"TOGETHER, 2", "TOGETHER, 3", "APART, 2", "APART, 3", "MIXED, 3"})
+  void someRanksUseOneBuffer(Placement placement, int nranks) {
+    try (RankGang gang = gang(placement, nranks)) {
+      for (long part : new long[] {4_000_003, 0, 1}) {
+        gang.run(communicator -> allToAll(communicator, part));
+      }
+    }
+  }
+
+  private static void allToAll(Communicator communicator, long part) {
+    int me = communicator.rank();
+    long bytes = communicator.nranks() * part;
+    TypedBuffer send = CommunicatorContract.buffer(DataType.INT8, bytes);
+    boolean inPlace = me % 2 == 0;
+    TypedBuffer receive = inPlace ? send : CommunicatorContract.buffer(DataType.INT8, bytes);
+    Values.fill(send, i -> value(me, i));
+    communicator.run(new AllToAll(send, receive));
+    Values.check("rank " + me, receive, i -> value((int) (i / part), me * part + i % part));
   }
 
   @ParameterizedTest

@@ -192,7 +192,7 @@ final class BlockFetcher implements AutoCloseable {
         count(chunk, queue.peer());
         return true;
       }
-      if (!first.isDelivered() || (first.request().failure() != null && !first.isBroken())) {
+      if (!first.isDelivered()) {
         return false;
       }
       incoming.remove();
@@ -244,7 +244,7 @@ final class BlockFetcher implements AutoCloseable {
     }
     FetchRequest request = refused.request();
     refusals.remove(refused);
-    if (System.nanoTime() - request.lastProgress() >= context.limits().timeout().toNanos()) {
+    if (request.stalledNanos() >= context.limits().timeout().toNanos()) {
       throw busyForTooLong(refused, request.failure().getMessage());
     }
     context.counters().increment(REQUESTS_POSTPONED);

@@ -48,6 +48,7 @@ public final class ChunkReader implements AutoCloseable {
   private List<BlockRequest> requests;
   private Runnable attached = () -> {};
   private boolean retained;
+  private boolean failed;
 
   /**
    * The state of a closed reader.
@@ -109,10 +110,22 @@ public final class ChunkReader implements AutoCloseable {
    * @throws UncheckedIOException if the addresses of peers are not known in time, or there is no
    *     memory to receive their blocks
    * @throws FetchInterruptedException if the thread is interrupted while it waits
-   * @throws IllegalStateException if the reader or its exchange is closed
+   * @throws IllegalStateException if the reader or its exchange is closed, or an earlier call
+   *     failed
    */
   public boolean next() throws BlockFetchException {
     requireOpen();
+    if (failed) {
+      // Users' code may catch the exception and ask again. Missing blocks are not the end.
+      throw new IllegalStateException("the reader has failed, so its blocks are incomplete");
+    }
+    failed = true;
+    boolean found = find();
+    failed = false;
+    return found;
+  }
+
+  private boolean find() throws BlockFetchException {
     trace.seek();
     if (requests != null) {
       begin();

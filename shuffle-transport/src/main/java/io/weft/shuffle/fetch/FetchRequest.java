@@ -50,6 +50,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   private volatile BlocksOpened answer;
   private volatile Throwable failure;
+  private volatile long failedAt;
   private volatile int refusedRange = -1;
   private volatile int arrivedChunks;
   private volatile boolean ended;
@@ -79,8 +80,8 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
    * @param message of the plan
    * @param key of encrypted chunks
    * @param signal called on any thread when the state changes
-   * @param startedAt time of the last progress of the first attempt at these blocks, by {@link
-   *     System#nanoTime()}
+   * @param startedAt time by {@link System#nanoTime()} from which the timeout counts; for a retry,
+   *     earlier by the time without progress of earlier attempts
    * @param timeout the longest time without progress
    */
   FetchRequest(
@@ -156,6 +157,14 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
       return own;
     }
     return later(own, isRefused() ? connection.lastProgress() : current.lastProgress());
+  }
+
+  /**
+   * The nanoseconds without progress before its failure. The reader may handle the failure much
+   * later, because its task works on other chunks meanwhile.
+   */
+  long stalledNanos() {
+    return Math.max(0, failedAt - lastProgress());
   }
 
   private static long later(long one, long other) {
@@ -407,6 +416,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   private void fail(Throwable cause) {
     synchronized (this) {
       if (failure == null && !ended) {
+        failedAt = System.nanoTime();
         failure = cause;
         ended = true;
         trace(String.valueOf(cause.getMessage()));

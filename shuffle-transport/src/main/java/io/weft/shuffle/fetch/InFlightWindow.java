@@ -162,7 +162,8 @@ final class InFlightWindow implements AutoCloseable {
   DeliveryState retry(DeliveryState failed) {
     FetchRequest request = failed.request();
     FetchPlan rest = request.plan().rest(request.answer(), request.arrivedChunks());
-    return start(rest, reserve(rest, false), true, request.lastProgress());
+    Extent extent = reserve(rest, false);
+    return start(rest, extent, true, System.nanoTime() - request.stalledNanos());
   }
 
   /**
@@ -174,9 +175,9 @@ final class InFlightWindow implements AutoCloseable {
   DeliveryState resume(PostponedRequest postponed, boolean needed) {
     FetchRequest busy = postponed.refused().request();
     Extent extent = reserve(busy.plan(), !needed && hasOutstanding());
-    return extent == null
-        ? null
-        : start(busy.plan(), extent, postponed.second(), busy.lastProgress());
+    // The reader may come back long after the delay. That is not the peer's time.
+    long since = System.nanoTime() - postponed.delayNanos() - busy.stalledNanos();
+    return extent == null ? null : start(busy.plan(), extent, postponed.second(), since);
   }
 
   private DeliveryState start(FetchPlan plan, Extent extent, boolean second, long since) {

@@ -221,10 +221,16 @@ final class PeerQueue {
       return true;
     }
 
-    /** Whether no more chunks will arrive and all were delivered. */
+    /**
+     * Whether no more chunks will arrive and all were delivered. False for a failed request until
+     * another one fetches the missing chunks.
+     */
     boolean isDelivered() {
       boolean known = announced || request.answer() == null;
-      return known && request.isEnded() && delivered == request.arrivedChunks();
+      return known
+          && request.isEnded()
+          && (request.failure() == null || broken)
+          && delivered == request.arrivedChunks();
     }
 
     /** Counts one more chunk that the task reads. */

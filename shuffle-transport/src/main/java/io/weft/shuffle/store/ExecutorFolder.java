@@ -55,10 +55,10 @@ public final class ExecutorFolder implements AutoCloseable {
   private volatile Runnable loss = () -> {};
   private volatile Duration kept = Duration.ZERO;
 
-  /** One thread at a time restores or removes the folder. */
-  /** Whether memory that was found in the deleted folder cannot be used again. */
+  /** Whether memory that was found in the folder, which is deleted now, cannot be used again. */
   private volatile boolean lossHandled;
 
+  /** One thread at a time restores or removes the folder. */
   private final ReentrantLock change = new ReentrantLock();
 
   @GuardedBy("change")
@@ -303,6 +303,7 @@ public final class ExecutorFolder implements AutoCloseable {
       throw new IOException(root + " is not in memory any more");
     }
     alive = make(path, token, adoptable);
+    lossHandled = false;
     warned.set(false);
     LOG.warn(
         "The folder {} was deleted by another program and is created again. Earlier blocks of this"

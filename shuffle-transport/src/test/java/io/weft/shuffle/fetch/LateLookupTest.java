@@ -45,6 +45,10 @@ class LateLookupTest {
           .hasMessage(late.getMessage())
           .rootCause()
           .isSameAs(late);
+      assertThatThrownBy(reader::next)
+          .as("a user's code has caught the exception, and the partition has not ended")
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("its blocks are incomplete");
     }
   }
 

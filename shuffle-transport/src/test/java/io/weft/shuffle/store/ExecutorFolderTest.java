@@ -336,6 +336,22 @@ class ExecutorFolderTest {
     assertThat(path).isEmptyDirectory();
   }
 
+  /** An interrupted thread cannot restore it, so nothing ensures that memory stays unused. */
+  @Test
+  void memoryCountsAsLeasedAtEachDeletionUntilItIsHandled() throws IOException {
+    try (ExecutorFolder folder = create(APPLICATION, "1")) {
+      for (int times = 1; times <= 2; times++) {
+        Deletion.delete(folder.path().getParent().getParent());
+        Thread.currentThread().interrupt();
+        boolean leased = folder.isLeased(7);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(leased).as("deletion %d", times).isTrue();
+        folder.restore();
+        assertThat(folder.isLeased(7)).isFalse();
+      }
+    }
+  }
+
   @Test
   void aFolderWithoutItsLockIsReplacedAndAClosedOneIsNot() throws IOException {
     ExecutorFolder folder = create(APPLICATION, "1");

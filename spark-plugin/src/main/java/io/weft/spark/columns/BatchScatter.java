@@ -140,7 +140,7 @@ public final class BatchScatter implements AutoCloseable {
     slice.sample(bytes, sampled);
   }
 
-  /** Appends rows in two halves, because together they exceed 32-bit offsets. */
+  /** Appends rows in two halves, because together they exceed 32-bit offsets or a chunk. */
   private void split(
       ColumnarBatch batch, int[] ids, int start, int end, BatchTooLargeException cause)
       throws IOException {
@@ -164,7 +164,7 @@ public final class BatchScatter implements AutoCloseable {
 
   private static IOException tooLarge(BatchTooLargeException cause) {
     return new IOException(
-        "A single row has a column of more than "
+        "A single row or its column has more than "
             + (BatchTooLargeException.LIMIT + " bytes or elements, which no batch can hold.")
             + " Set spark.weft.route=rows for this query",
         cause);

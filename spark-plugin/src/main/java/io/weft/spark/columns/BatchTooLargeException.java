@@ -1,14 +1,14 @@
 package io.weft.spark.columns;
 
-/** A batch would exceed its 32-bit offsets, so the builder must be flushed first. */
+/** A batch would exceed its 32-bit offsets or a chunk, so the builder must be flushed first. */
 final class BatchTooLargeException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** Maximum bytes or elements of a column of one batch. */
+  /** Maximum bytes of one batch, and maximum elements of its columns. */
   static final int LIMIT = Integer.MAX_VALUE - 64;
 
   BatchTooLargeException() {
-    super("a column of one batch would exceed " + LIMIT + " bytes or elements", null, false, false);
+    super("a batch or its column would exceed " + LIMIT + " bytes or elements", null, false, false);
   }
 
   /**

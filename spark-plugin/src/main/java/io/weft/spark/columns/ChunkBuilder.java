@@ -69,7 +69,7 @@ public final class ChunkBuilder implements AutoCloseable {
     } catch (BatchTooLargeException e) {
       throw new UncheckedIOException(
           new IOException(
-              "rows have a column of more than %d bytes or elements: ask for smaller batches"
+              "rows or their column have more than %d bytes or elements: ask for smaller batches"
                   .formatted(BatchTooLargeException.LIMIT),
               e));
     }
@@ -106,7 +106,7 @@ public final class ChunkBuilder implements AutoCloseable {
       append(batch, start + count / 2, count - count / 2);
     } else {
       throw new IOException(
-          "a row has a column of more than %d bytes or elements"
+          "a row or its column has more than %d bytes or elements"
               .formatted(BatchTooLargeException.LIMIT),
           cause);
     }

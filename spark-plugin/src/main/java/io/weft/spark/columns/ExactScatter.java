@@ -83,7 +83,7 @@ public final class ExactScatter implements AutoCloseable {
       builders.append(row, lane);
     } catch (BatchTooLargeException e) {
       throw new IOException(
-          "A batch of %d rows has a column of more than %d bytes or elements: ask for fewer rows"
+          "A batch of %d rows or its column has more than %d bytes or elements: ask for fewer rows"
               .formatted(chunkRows, BatchTooLargeException.LIMIT),
           e);
     }

@@ -13,6 +13,7 @@ final class PartitionBuilders {
   private final ColumnBuilder[] columns;
   private final int nodes;
   private final int[] rows;
+  private final BufferPool pool;
   private final ChunkSink output;
   private ChunkListener listener = (partition, address, bytes, rows, packedBytes) -> {};
   private final ChunkWriter writer = new ChunkWriter();
@@ -27,6 +28,7 @@ final class PartitionBuilders {
             .toArray(ColumnBuilder[]::new);
     this.nodes = schema.nodes();
     this.rows = new int[partitions];
+    this.pool = pool;
     this.output = output;
   }
 
@@ -50,22 +52,49 @@ final class PartitionBuilders {
     return batches;
   }
 
-  /** Appends selected rows. Counts them only if all columns succeed. */
+  /**
+   * Appends selected rows. Counts them only if all columns succeed.
+   *
+   * @throws BatchTooLargeException if a batch could no longer be written
+   */
   void append(ColumnarBatch batch, Selection selection) {
     for (int i = 0; i < columns.length; i++) {
       columns[i].append(batch.column(i), selection, null);
+    }
+    if (mayExceedChunk()) {
+      for (int group = 0; group < selection.groups(); group++) {
+        checkSize(selection.partition(group));
+      }
     }
     for (int group = 0; group < selection.groups(); group++) {
       rows[selection.partition(group)] += selection.from(group + 1) - selection.from(group);
     }
   }
 
-  /** Appends a row. Counts it only if all columns succeed. */
+  /**
+   * Appends a row. Counts it only if all columns succeed.
+   *
+   * @throws BatchTooLargeException if the batch could no longer be written
+   */
   void append(InternalRow row, int partition) {
     for (int i = 0; i < columns.length; i++) {
       columns[i].append(row, i, partition);
     }
+    if (mayExceedChunk()) {
+      checkSize(partition);
+    }
     rows[partition]++;
+  }
+
+  /** Cheap, because most builders never hold that much. */
+  private boolean mayExceedChunk() {
+    return pool.usedBytes() > output.maxBytes() / 2;
+  }
+
+  private void checkSize(int partition) {
+    if (measure(partition) > output.maxBytes()) {
+      throw new BatchTooLargeException();
+    }
   }
 
   /** Drops values of a partition that were appended but not counted. */
@@ -172,6 +201,11 @@ final class PartitionBuilders {
 
   /** Receives a scatter's chunks. */
   interface ChunkSink {
+    /** Bytes of the largest chunk that can be allocated. */
+    default long maxBytes() {
+      return BatchTooLargeException.LIMIT;
+    }
+
     /** Allocates a chunk. */
     Extent allocate(long bytes) throws IOException;
 

@@ -99,14 +99,17 @@ final class RewrittenBlocks {
     SparkEnv env = SparkEnv.get();
     File file = env.blockManager().diskBlockManager().createTempLocalBlock()._2();
     boolean written = false;
-    try (ChunkReader chunks = exchange.read(List.of(request), FetchListener.NONE);
-        OutputStream out = new BufferedOutputStream(Files.newOutputStream(file.toPath()));
-        SerializationStream records = form.open(env.serializerManager().wrapStream(id, out))) {
-      if (form.route() == RecordRoute.STREAMS) {
-        copyStreams(chunks, form.serializer(), records);
-      } else {
-        copy(chunks, form.newFormat(), records);
+    try {
+      try (ChunkReader chunks = exchange.read(List.of(request), FetchListener.NONE);
+          OutputStream out = new BufferedOutputStream(Files.newOutputStream(file.toPath()));
+          SerializationStream records = form.open(env.serializerManager().wrapStream(id, out))) {
+        if (form.route() == RecordRoute.STREAMS) {
+          copyStreams(chunks, form.serializer(), records);
+        } else {
+          copy(chunks, form.newFormat(), records);
+        }
       }
+      // Streams write their last bytes when they are closed.
       written = true;
     } finally {
       // Serializers throw undeclared exceptions, for example of a class that is not found.

@@ -250,6 +250,54 @@ class BatchScatterTest {
     }
   }
 
+  /** Each column fits a batch, and their sum does not fit a chunk. */
+  @Test
+  void startsNewBatchBeforeAChunkOverflows() throws Exception {
+    long most = 1 << 20;
+    StructType schema =
+        RandomRows.schema(
+            List.of(
+                DataTypes.IntegerType,
+                DataType.fromDDL("array<float>"),
+                DataType.fromDDL("array<float>")));
+    Object tensor = new GenericArrayData(new float[1536]);
+    List<InternalRow> rows = new ArrayList<>();
+    for (int i = 0; i < 256; i++) {
+      rows.add(new GenericInternalRow(new Object[] {i, tensor, tensor}));
+    }
+    try (MemoryChunks chunks = new MemoryChunks().upTo(most);
+        BatchScatter scatter = new BatchScatter(schema, 1, chunks, 8192, 64 << 20)) {
+      scatter.append(BatchKind.ON_HEAP.batch(schema, rows), new int[256]);
+      scatter.finish();
+      assertThat(chunks.of(0)).hasSizeGreaterThan(3);
+      try (BatchReader reader = new BatchReader(schema, chunks.read(chunks.of(0)), 1)) {
+        int row = 0;
+        while (reader.hasNext()) {
+          ColumnarBatch batch = reader.next();
+          for (int i = 0; i < batch.numRows(); i++) {
+            assertThat(batch.column(0).getInt(i)).isEqualTo(row++);
+            assertThat(batch.column(2).getArray(i).numElements()).isEqualTo(1536);
+          }
+        }
+        assertThat(row).isEqualTo(256);
+      }
+    }
+  }
+
+  @Test
+  void refusesRowTooLargeForAChunk() throws Exception {
+    StructType schema = RandomRows.schema(List.of(DataTypes.BinaryType, DataTypes.BinaryType));
+    byte[] half = new byte[600 << 10];
+    InternalRow row = new GenericInternalRow(new Object[] {half, half});
+    try (MemoryChunks chunks = new MemoryChunks().upTo(1 << 20);
+        BatchScatter scatter = new BatchScatter(schema, 1, chunks, 100, 64 << 20)) {
+      assertThatThrownBy(() -> scatter.append(row, 0))
+          .isInstanceOf(IOException.class)
+          .hasMessageContaining("single row")
+          .hasMessageContaining("spark.weft.route=rows");
+    }
+  }
+
   @Test
   void reportsAFullOutput() {
     ChunkSink full =

@@ -26,10 +26,22 @@ final class MemoryChunks implements ChunkSink, AutoCloseable {
   private final Map<Integer, List<Chunk>> committed = new HashMap<>();
   private final Map<Extent, Long> open = new IdentityHashMap<>();
   private final List<Long> blocks = new ArrayList<>();
+  private long maxBytes = BatchTooLargeException.LIMIT;
+
+  /** Sets the bytes of the largest chunk. */
+  MemoryChunks upTo(long bytes) {
+    maxBytes = bytes;
+    return this;
+  }
+
+  @Override
+  public long maxBytes() {
+    return maxBytes;
+  }
 
   @Override
   public Extent allocate(long bytes) {
-    assertThat(bytes).isPositive();
+    assertThat(bytes).isBetween(1L, maxBytes);
     long length = ChunkFormat.align(bytes);
     long address = ChunkFormat.align(allocateBlock(length + 2L * ChunkFormat.ALIGNMENT));
     Platform.setMemory(address, (byte) 0xee, length);
