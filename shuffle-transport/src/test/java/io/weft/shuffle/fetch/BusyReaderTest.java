@@ -23,8 +23,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntSupplier;
+import org.apache.spark.SparkConf;
 import org.apache.spark.network.client.RpcResponseCallback;
-import org.apache.spark.network.client.TransportClient;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -70,42 +72,50 @@ class BusyReaderTest {
     return peer;
   }
 
-  /** Reads an own block, works on it for longer than the timeout, and reads the peer's. */
-  private void readWithWork(FakePeer peer) throws Exception {
+  /** Reads an own block, works on it for longer than the timeout, and reads the other one. */
+  private void readWithWork(String executor, BlockRequest other, IntSupplier attempts)
+      throws Exception {
     write(reader, OWN, 1, (map, partition, chunk) -> chunk == 0 ? BYTES : 0);
-    List<BlockRequest> requests =
-        List.of(request("reader", OWN, 0, 1, BYTES), request("peer", OF_PEER, 0, 1, BYTES));
+    List<BlockRequest> requests = List.of(request(executor, OWN, 0, 1, BYTES), other);
     try (ChunkReader chunks = reader.read(requests, FetchListener.NONE)) {
-      assertThat(chunks.next()).isTrue();
-      assertThat(chunks.request().key()).isEqualTo(OWN);
+      assertNext(chunks, OWN, 1);
       long began = System.nanoTime();
       await("the work on the chunk")
-          .until(() -> peer.requests() == 1 && System.nanoTime() - began > WORK.toNanos());
-      assertThat(chunks.next()).isTrue();
-      assertThat(chunks.request().key()).isEqualTo(OF_PEER);
+          .until(() -> attempts.getAsInt() == 1 && System.nanoTime() - began > WORK.toNanos());
+      assertNext(chunks, other.key(), 1);
       assertThat(chunks.next()).isFalse();
     }
-    assertThat(peer.requests()).isEqualTo(2);
+    assertThat(attempts.getAsInt()).isEqualTo(2);
   }
 
   @Test
   void aBusyPeerIsAskedAgain() throws Exception {
+    AtomicBoolean busy = new AtomicBoolean(true);
     FakePeer.Behaviour refusesOnce =
-        new Once(
-            (client, message, callback) ->
-                callback.onSuccess(new BlocksRefused(-1, 20, "busy").encode()));
+        (client, message, callback) ->
+            callback.onSuccess(
+                busy.getAndSet(false) ? new BlocksRefused(-1, 20, "busy").encode() : answer());
     try (FakePeer peer = announced(new FakePeer(refusesOnce))) {
-      readWithWork(peer);
+      readWithWork("reader", request("peer", OF_PEER, 0, 1, BYTES), peer::requests);
     }
     assertThat(reader.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isZero();
   }
 
+  /**
+   * With authentication, the second connection needs an answer of the peer, so it takes a while.
+   */
   @Test
   void aLostConnectionIsMadeAgain() throws Exception {
-    FakePeer.Behaviour closesOnce =
-        new Once((client, message, callback) -> client.getChannel().close());
-    try (FakePeer peer = announced(new FakePeer(closesOnce))) {
-      readWithWork(peer);
+    cluster.conf(
+        new SparkConf(false)
+            .set("spark.authenticate", "true")
+            .set("spark.authenticate.secret", "right"));
+    ExecutorExchange owner = cluster.open("owner");
+    write(owner, OF_OWNER, 1, (map, partition, chunk) -> chunk == 0 ? BYTES : 0);
+    reader = cluster.open("secured");
+    try (Tap tap = new Tap(owner.address()).cutAfter(0)) {
+      cluster.announce(tap.address());
+      readWithWork("secured", request("owner", OF_OWNER, 0, 1, BYTES), tap::connections);
     }
     assertThat(reader.statistics().get(ExchangeCounter.REQUESTS_FAILED)).isEqualTo(1);
   }
@@ -143,27 +153,5 @@ class BusyReaderTest {
     assertThat(chunks.next()).isTrue();
     assertThat(chunks.request().key()).isEqualTo(key);
     assertThat(chunks.rows()).isEqualTo(rows);
-  }
-
-  /** Answers the first request in another way. */
-  private static final class Once implements FakePeer.Behaviour {
-    private final FakePeer.Behaviour first;
-    private boolean done;
-
-    Once(FakePeer.Behaviour first) {
-      this.first = first;
-    }
-
-    @Override
-    public synchronized void answer(
-        TransportClient client, ByteBuffer message, RpcResponseCallback callback)
-        throws IOException {
-      if (done) {
-        callback.onSuccess(BusyReaderTest.answer());
-      } else {
-        done = true;
-        first.answer(client, message, callback);
-      }
-    }
   }
 }
