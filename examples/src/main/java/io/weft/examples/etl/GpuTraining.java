@@ -58,7 +58,7 @@ public record GpuTraining(String folder, long rows, int ranks, int batchRows, in
             WeftGpu.onDevice(scanned),
             bySpark.schema(),
             JcudaBatches.function(scanned.schema(), kernel));
-    long different = features.exceptAll(bySpark).count();
+    long different = features.exceptAll(bySpark).count() + bySpark.exceptAll(features).count();
     TrainingPlan plan =
         new TrainingPlan(
             new ModelShape(FEATURES, List.of(), 2), epochs, 1, 0.01, 16 << 10, folder, 1000);

@@ -364,7 +364,6 @@ final class NcclEngine {
     peers.stop();
     if (comm != null && !keep()) {
       comm.abort();
-      registrations.ifPresent(SegmentRegistrations::endAll);
     }
     settle();
   }
@@ -408,6 +407,9 @@ final class NcclEngine {
     graphs.release();
     idle.complete();
     deviceBusy = false;
+    if (comm != null && comm.hasEnded()) {
+      registrations.ifPresent(SegmentRegistrations::endAll);
+    }
   }
 
   /**
@@ -426,7 +428,6 @@ final class NcclEngine {
         comm.finish(Deadline.after(linger));
       } else {
         comm.abort();
-        registrations.ifPresent(SegmentRegistrations::endAll);
       }
     }
     settle();

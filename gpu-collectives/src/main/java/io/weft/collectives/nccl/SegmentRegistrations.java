@@ -101,7 +101,10 @@ final class SegmentRegistrations {
     memory.ended(segment, this);
   }
 
-  /** Ends all registrations, before the communicator ends or after its abort. */
+  /**
+   * Ends all registrations: before the communicator ends, or after its abort once the device is
+   * idle.
+   */
   void endAll() {
     List.copyOf(handles.keySet()).forEach(this::endNow);
   }

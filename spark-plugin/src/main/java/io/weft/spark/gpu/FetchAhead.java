@@ -44,6 +44,9 @@ public final class FetchAhead {
     }
     begun = first;
     first.start(false);
+    if (bytes == 0) {
+      return; // Also groups whose estimate is 0 stay behind.
+    }
     long ahead = 0;
     for (TableFetch next : fetches) {
       if (next != first) {

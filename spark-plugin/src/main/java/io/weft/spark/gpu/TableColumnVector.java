@@ -28,6 +28,9 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
   private final long offsets;
   private final long data;
 
+  /** Bytes of all strings. */
+  private final long stringBytes;
+
   /**
    * Views the column of a table.
    *
@@ -41,6 +44,7 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
     this.validity = made.nullable() ? start + layout.validity(column) : 0;
     this.offsets = made.kind().isString() ? start + layout.offsets(column) : 0;
     this.data = start + layout.data(column);
+    this.stringBytes = layout.dataBytes(column);
   }
 
   /** The elements of tensors from an address on. */
@@ -51,6 +55,7 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
     this.validity = 0;
     this.offsets = 0;
     this.data = data;
+    this.stringBytes = 0;
   }
 
   /** Views all columns of a table. */
@@ -151,8 +156,20 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
     return offsets == 0 ? column.width() * row : Platform.getInt(null, offsets + 4L * row);
   }
 
+  /** The length of a string, whose place is checked, or of a tensor. */
   private int length(int row) {
-    return (int) (offsets == 0 ? column.width() : start(row + 1) - start(row));
+    if (offsets == 0) {
+      return (int) column.width();
+    }
+    long from = start(row);
+    long to = start(row + 1);
+    if (from < 0 || to < from || to > stringBytes) {
+      throw new IllegalStateException(
+          ("the string of row %d is at bytes %d to %d of %d: the function that made this batch gave"
+                  + " wrong offsets")
+              .formatted(row, from, to, stringBytes));
+    }
+    return (int) (to - from);
   }
 
   @Override

@@ -186,8 +186,11 @@ final class ClientLink extends RapidsLink implements ClientConnection {
                 blocks.stream().map(GrantedBlock::buffer).toList(),
                 false,
                 failure -> {
-                  blocks.forEach(each -> each.ended().accept(failure));
-                  boolean unused = side.events().execute(this::passed);
+                  try {
+                    blocks.forEach(each -> each.ended().accept(failure));
+                  } finally {
+                    boolean unused = side.events().execute(this::passed);
+                  }
                 }));
   }
 

@@ -105,6 +105,9 @@ record JcudaCall(StructType schema, JcudaFunction function) {
       if (strings != (column.offsets() != null) && !(strings && rows == 0)) {
         throw wrong(field, strings ? "it has no offsets" : "it has offsets");
       }
+      if (strings && rows == 0 && column.bytes() != 0) {
+        throw wrong(field, column.bytes() + " bytes of strings without rows");
+      }
       if (strings && column.bytes() > Integer.MAX_VALUE) {
         throw wrong(field, column.bytes() + " bytes of strings are too many: make fewer rows");
       }

@@ -56,12 +56,20 @@ final class JcudaLibrary {
     static final Optional<Throwable> FAILURE = tryLoad();
 
     private static Optional<Throwable> tryLoad() {
+      IOException notUnpacked = null;
       try {
         unpack();
+      } catch (IOException e) {
+        notUnpacked = e; // It may be on the library path.
+      }
+      try {
         Class<?> unused =
             Class.forName("jcuda.driver.JCudaDriver", true, JcudaLibrary.class.getClassLoader());
         return Optional.empty();
-      } catch (ClassNotFoundException | IOException | LinkageError e) {
+      } catch (ClassNotFoundException | LinkageError e) {
+        if (notUnpacked != null) {
+          e.addSuppressed(notUnpacked);
+        }
         return Optional.of(e);
       }
     }

@@ -300,6 +300,24 @@ class JcudaBatchesTest {
         "a table of -1 rows");
   }
 
+  @Test
+  void stringsOutsideOfTheirBytes() {
+    StructType text = new StructType().add("it", DataTypes.StringType);
+    JcudaFunction garbage =
+        (batch, work) -> {
+          long length = Sizeof.INT * (batch.rows() + 1L);
+          CUdeviceptr offsets = work.take(length);
+          succeed(JCudaDriver.cuMemsetD8Async(offsets, (byte) 0x7f, length, work.stream()));
+          return JcudaTable.of(
+              batch.rows(), JcudaColumn.ofStrings(offsets, work.take(batch.rows()), batch.rows()));
+        };
+    assertRefused(text, garbage, "the function that made this batch gave wrong offsets");
+    assertRefused(
+        text,
+        (batch, work) -> JcudaTable.of(0, JcudaColumn.of(batch.column(0).data(), 8)),
+        "8 bytes of strings without rows");
+  }
+
   private static JcudaFunction only(int column) {
     return (batch, work) -> JcudaTable.of(batch.rows(), batch.column(column));
   }
