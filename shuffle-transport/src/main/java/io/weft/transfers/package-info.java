@@ -1,7 +1,7 @@
 /**
  * Transfers of arrays from a device of one executor to a device of another. Start with {@link
- * io.weft.transfers.DeviceTransfers}, which sends, receives and places arrays; by {@link
- * io.weft.transfers.ReceivedBuffer}, an array that arrives; and by {@link
+ * io.weft.transfers.DeviceTransfers}, which sends, receives and places arrays; with {@link
+ * io.weft.transfers.ReceivedBuffer}, an array that arrives; and with {@link
  * io.weft.transfers.DeferredTransfer}, the transfer of a placement.
  *
  * <p>A transfer is prepared on the caller's thread and joins the batch of its device. The launcher

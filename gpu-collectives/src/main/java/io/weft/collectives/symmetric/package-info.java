@@ -1,8 +1,8 @@
 /**
  * Memory at equal offsets on all ranks of one host, and recorded collectives. Start with {@link
- * io.weft.collectives.symmetric.SymmetricArena} for windows with put, get, signal and wait, by
+ * io.weft.collectives.symmetric.SymmetricArena} for windows with put, get, signal and wait, with
  * {@link io.weft.collectives.symmetric.CollectiveMemoryCache} for memory that outlives its
- * communicator, and by {@link io.weft.collectives.symmetric.StepRecording} for a sequence of
+ * communicator, and with {@link io.weft.collectives.symmetric.StepRecording} for a sequence of
  * collectives that is recorded once and replayed. Users call {@link
  * io.weft.collectives.Communicator#symmetric} and {@link io.weft.collectives.Communicator#record}.
  *

@@ -1,8 +1,8 @@
 /**
  * Map outputs in GPU memory, whose partitions are packed tables, and their path to another
  * executor. Start with {@link io.weft.shuffle.device.DeviceCatalog}, which owns the outputs of this
- * executor; by {@link io.weft.shuffle.device.DeviceBlockClient} and {@link
- * io.weft.shuffle.device.DeviceBlockServer}, which move blocks between GPUs; and by {@link
+ * executor; with {@link io.weft.shuffle.device.DeviceBlockClient} and {@link
+ * io.weft.shuffle.device.DeviceBlockServer}, which move blocks between GPUs; and with {@link
  * io.weft.shuffle.device.HostReadClient}, which copies blocks to host memory.
  *
  * <p>A reader asks the owner to prepare blocks: the owner moves them to its device and keeps them

@@ -14,8 +14,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  * reads a part of many copies, and each read may be a request to a remote store. Thread-safe.
  */
 final class CopyIndexes {
-  /** About 100 MiB. Tasks visit all copies in turn, so further indexes replace none of these. */
-  private static final int MAX_CHUNKS = 5_000_000;
+  /** Of the heap. Tasks visit all copies in turn, so further indexes replace none of these. */
+  private static final int HEAP_FRACTION = 50;
+
+  private static final int CHUNK_BYTES = 20;
 
   private final int maxChunks;
   private final Map<Copy, Head> heads = new ConcurrentHashMap<>();
@@ -24,7 +26,10 @@ final class CopyIndexes {
   private record Copy(BlockKey key, String writer) {}
 
   CopyIndexes() {
-    this(MAX_CHUNKS);
+    this(
+        (int)
+            Math.min(
+                Integer.MAX_VALUE, Runtime.getRuntime().maxMemory() / HEAP_FRACTION / CHUNK_BYTES));
   }
 
   /**

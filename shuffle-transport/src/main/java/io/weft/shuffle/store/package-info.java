@@ -2,9 +2,9 @@
  * Stores map outputs in shared memory and on disk: the catalog of the owner, index files, the
  * executor's folder with its leases, encryption of chunks on disk, checksums, and migration.
  *
- * <p>Start with {@code BlockCatalog} for the blocks of this executor, by {@code HostPeers} for the
- * blocks of other executors on this host, and by {@code ExecutorFolder} for the folder. {@code
- * Leftover} sweeps those of dead executors, and {@code FolderAdoption} takes over a {@code
+ * <p>Start with {@code BlockCatalog} for the blocks of this executor, with {@code HostPeers} for
+ * the blocks of other executors on this host, and with {@code ExecutorFolder} for the folder.
+ * {@code Leftover} sweeps those of dead executors, and {@code FolderAdoption} takes over a {@code
  * DeadFolder}. The catalog owns the memory of published outputs and frees it after their last
  * reader.
  *

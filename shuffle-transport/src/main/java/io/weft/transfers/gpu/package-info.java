@@ -1,8 +1,8 @@
 /**
  * This executor's GPU as an end of transfers: the choice of the GPU, its receive buffers, and the
  * path to another executor's GPU. Start with {@link io.weft.transfers.gpu.GpuSearch}, which finds
- * the GPU, by {@link io.weft.transfers.gpu.TransferGpu}, which opens it and owns its context and
- * memory, and by {@link io.weft.transfers.gpu.GpuRanks}, which makes it a rank of communicators.
+ * the GPU, with {@link io.weft.transfers.gpu.TransferGpu}, which opens it and owns its context and
+ * memory, and with {@link io.weft.transfers.gpu.GpuRanks}, which makes it a rank of communicators.
  *
  * <p>The path is NCCL if both ends can use it. Else, on one kernel, each end maps a part of the
  * other GPU's memory. Else arrays are staged through pinned memory and sent between the hosts. Both

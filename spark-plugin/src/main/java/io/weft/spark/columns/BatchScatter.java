@@ -164,7 +164,7 @@ public final class BatchScatter implements AutoCloseable {
 
   private static IOException tooLarge(BatchTooLargeException cause) {
     return new IOException(
-        "A single row or its column has more than "
+        "A single row, or a value of it, has more than "
             + (BatchTooLargeException.LIMIT + " bytes or elements, which no batch can hold.")
             + " Set spark.weft.route=rows for this query",
         cause);

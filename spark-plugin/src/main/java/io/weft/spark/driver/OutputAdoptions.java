@@ -348,18 +348,20 @@ public final class OutputAdoptions implements AutoCloseable {
 
     /**
      * Whether all map tasks have ended. In a stage that repeats some tasks, those whose outputs
-     * Spark has removed run again.
+     * Spark has removed run again; so do all if none has an output.
      */
     private boolean allEnded(ShuffleStatus statuses, int shuffle) {
+      boolean any = false;
       boolean first = stages.firstTasks().applyAsInt(shuffle) == statuses.mapStatuses().length;
       for (int index = 0; index < statuses.mapStatuses().length; index++) {
         MapStatus removed = statuses.mapStatusesDeleted()[index];
-        if (statuses.mapStatuses()[index] == null
-            && !(first && removed != null && isAt(removed, move.from()))) {
+        boolean there = statuses.mapStatuses()[index] != null;
+        any |= there;
+        if (!there && !(first && removed != null && isAt(removed, move.from()))) {
           return false;
         }
       }
-      return true;
+      return any;
     }
 
     /**

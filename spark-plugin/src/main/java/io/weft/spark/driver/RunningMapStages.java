@@ -2,9 +2,11 @@ package io.weft.spark.driver;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.Resubmitted$;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
 
 /**
@@ -15,7 +17,15 @@ public final class RunningMapStages extends SparkListener {
   /** The attempt of the stage that runs, by shuffle. */
   private final Map<Integer, Attempt> running = new ConcurrentHashMap<>();
 
-  private record Attempt(int stage, int number, int tasks) {}
+  private record Attempt(int stage, int number, int tasks, boolean repeats) {
+    boolean is(int itsStage, int itsNumber) {
+      return stage == itsStage && number == itsNumber;
+    }
+
+    Attempt repeating() {
+      return new Attempt(stage, number, tasks, true);
+    }
+  }
 
   @Override
   public void onStageSubmitted(SparkListenerStageSubmitted submitted) {
@@ -29,12 +39,25 @@ public final class RunningMapStages extends SparkListener {
   public void onStageCompleted(SparkListenerStageCompleted completed) {
     StageInfo stage = completed.stageInfo();
     if (stage.shuffleDepId().isDefined()) {
-      running.remove((Integer) stage.shuffleDepId().get(), attempt(stage));
+      running.computeIfPresent(
+          (Integer) stage.shuffleDepId().get(),
+          (shuffle, attempt) ->
+              attempt.is(stage.stageId(), stage.attemptNumber()) ? null : attempt);
+    }
+  }
+
+  /** Spark runs tasks again whose outputs were lost with their executor. */
+  @Override
+  public void onTaskEnd(SparkListenerTaskEnd ended) {
+    if (ended.reason() instanceof Resubmitted$) {
+      running.replaceAll(
+          (shuffle, attempt) ->
+              attempt.is(ended.stageId(), ended.stageAttemptId()) ? attempt.repeating() : attempt);
     }
   }
 
   private static Attempt attempt(StageInfo stage) {
-    return new Attempt(stage.stageId(), stage.attemptNumber(), stage.numTasks());
+    return new Attempt(stage.stageId(), stage.attemptNumber(), stage.numTasks(), false);
   }
 
   /** Whether a map stage of a shuffle runs. */
@@ -42,9 +65,12 @@ public final class RunningMapStages extends SparkListener {
     return running.containsKey(shuffle);
   }
 
-  /** The number of tasks of the map stage that runs, if it is a first attempt; else 0. */
+  /**
+   * The number of tasks of the map stage that runs, if it is a first attempt that repeats none of
+   * them; else 0.
+   */
   public int firstTasks(int shuffle) {
     Attempt attempt = running.get(shuffle);
-    return attempt == null || attempt.number > 0 ? 0 : attempt.tasks;
+    return attempt == null || attempt.number > 0 || attempt.repeats ? 0 : attempt.tasks;
   }
 }

@@ -40,7 +40,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>If two executors have copied an output, the first report counts.
  *
- * <p>Owns the thread "weft-copies", for calls to the file system, and "weft-survive-moves", which
+ * <p>Owns the thread "weft-copies", for calls to the file system, and "weft-copies-moves", which
  * never waits for one. Thread-safe.
  */
 public final class SurvivingOutputs extends SparkListener implements AutoCloseable {

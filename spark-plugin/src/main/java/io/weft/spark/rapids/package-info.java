@@ -1,7 +1,7 @@
 /**
  * Weft as the shuffle transport of spark-rapids. The manager and catalog of spark-rapids keep the
  * tables on the GPU. Start with {@link io.weft.spark.rapids.RapidsRole}, which decides whether Weft
- * is the transport, and by {@link io.weft.spark.rapids.WeftRapidsTransport}, which moves tables
+ * is the transport, and with {@link io.weft.spark.rapids.WeftRapidsTransport}, which moves tables
  * between executors, by NCCL or through the hosts.
  *
  * <p>Without spark-rapids only {@code RapidsRole} is loaded. The other classes compile against

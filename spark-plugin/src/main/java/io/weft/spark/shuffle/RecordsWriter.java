@@ -71,7 +71,9 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
   private void publish(PartitionChunks chunks, long count) throws IOException {
     long start = System.nanoTime();
     output().publish();
-    sizes.wrote(key().shuffleId(), output().partitionBytes());
+    if (count > 0) {
+      sizes.wrote(key().shuffleId(), output().partitionBytes());
+    }
     metrics.incWriteTime(chunks.nanos() + System.nanoTime() - start);
     metrics.incRecordsWritten(count);
     metrics.incBytesWritten(writtenBytes());

@@ -28,14 +28,18 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.Resubmitted$;
 import org.apache.spark.ShuffleStatus;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.Success$;
+import org.apache.spark.TaskEndReason;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.AfterAll;
@@ -181,9 +185,24 @@ class OutputAdoptionsTest {
     assertThat(places()).containsExactly("none", "none", "none", "none");
   }
 
+  /** A later job starts a map stage whose outputs are all gone. */
+  @Test
+  void nothingMovesWhileAllTasksRunAgain() {
+    threeOutputsOf(3);
+    mapStageRuns.set(true);
+    firstTasks.set(3);
+    endOf("1");
+    tracker.removeOutputsOnExecutor("1");
+    assertThat(moved(adopt(10, 11, 12))).isEmpty();
+  }
+
   private void withoutTheLastTask() {
+    threeOutputsOf(4);
+  }
+
+  private void threeOutputsOf(int tasks) {
     tracker.unregisterShuffle(SHUFFLE);
-    tracker.registerShuffle(SHUFFLE, 4, 1);
+    tracker.registerShuffle(SHUFFLE, tasks, 1);
     for (int map = 0; map < 3; map++) {
       tracker.registerMapOutput(SHUFFLE, map, status(DEAD, 10 + map));
     }
@@ -325,12 +344,20 @@ class OutputAdoptionsTest {
     assertThat(stages.isRunning(8)).isFalse();
     assertThat(stages.firstTasks(SHUFFLE)).isEqualTo(1);
     assertThat(stages.firstTasks(8)).isZero();
+    stages.onTaskEnd(ended(Success$.MODULE$));
+    assertThat(stages.firstTasks(SHUFFLE)).isEqualTo(1);
+    stages.onTaskEnd(ended(Resubmitted$.MODULE$));
+    assertThat(stages.firstTasks(SHUFFLE)).as("repeats a task").isZero();
     stages.onStageSubmitted(new SparkListenerStageSubmitted(second, null));
     stages.onStageCompleted(new SparkListenerStageCompleted(first));
     assertThat(stages.isRunning(SHUFFLE)).as("its next attempt").isTrue();
     assertThat(stages.firstTasks(SHUFFLE)).as("not the first").isZero();
     stages.onStageCompleted(new SparkListenerStageCompleted(second));
     assertThat(stages.isRunning(SHUFFLE)).isFalse();
+  }
+
+  private static SparkListenerTaskEnd ended(TaskEndReason reason) {
+    return new SparkListenerTaskEnd(5, 0, "ShuffleMapTask", reason, null, null, null);
   }
 
   private static StageInfo stage(int attempt) {

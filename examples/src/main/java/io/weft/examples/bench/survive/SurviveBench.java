@@ -48,8 +48,8 @@ final class SurviveBench {
       if (seconds < 1 || rows < 1) {
         throw new IllegalArgumentException("seconds " + seconds + ", rows " + rows);
       }
-      if (deaths.stream().anyMatch(percent -> percent < 0 || percent > PERCENT)) {
-        throw new IllegalArgumentException("deaths are from 0 to 100 percent, not " + deaths);
+      if (deaths.stream().anyMatch(percent -> percent < 0 || percent >= PERCENT)) {
+        throw new IllegalArgumentException("deaths are from 0 to 99 percent, not " + deaths);
       }
       Rounds.requireRuns(undisturbed);
       Rounds.requireRuns(runs);
