@@ -3,7 +3,7 @@ package io.weft.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.memory.ExtentLedger.Granules;
-import io.weft.memory.FreeBlocks.SizeClasses;
+import io.weft.memory.Tier.FreeBlocks.SizeClasses;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;

@@ -2,6 +2,13 @@ package io.weft.collectives.arithmetic;
 
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
+import io.weft.collectives.arithmetic.FloatReductions.DoubleReduction;
+import io.weft.collectives.arithmetic.FloatReductions.FloatReduction;
+import io.weft.collectives.arithmetic.FloatReductions.HalfReduction;
+import io.weft.collectives.arithmetic.IntegerReductions.ByteReduction;
+import io.weft.collectives.arithmetic.IntegerReductions.IntReduction;
+import io.weft.collectives.arithmetic.IntegerReductions.LongReduction;
+import io.weft.collectives.arithmetic.IntegerReductions.ShortReduction;
 
 /**
  * A reduction of one element type over raw memory.

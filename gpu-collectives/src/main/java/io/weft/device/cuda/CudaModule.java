@@ -212,4 +212,11 @@ public final class CudaModule implements AutoCloseable {
   public String toString() {
     return "the kernels " + name + " on " + device;
   }
+
+  /** Declares the function that loads a kernel, added in CUDA 12.4. As {@link CudaFunctions}. */
+  static final class CudaLoadFunctions {
+    private CudaLoadFunctions() {}
+
+    static native int cuFuncLoad(long function);
+  }
 }

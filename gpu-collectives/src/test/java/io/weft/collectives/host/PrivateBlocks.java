@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.LocalPeers.RingLink;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;

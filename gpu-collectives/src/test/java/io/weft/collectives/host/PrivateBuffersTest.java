@@ -13,6 +13,7 @@ import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
+import io.weft.collectives.host.HostCommunicator.HostSymmetric;
 import io.weft.collectives.symmetric.CollectiveMemoryCache;
 import io.weft.collectives.symmetric.SegmentMemory;
 import io.weft.collectives.symmetric.SymmetricOptions;

@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.LocalPeers.RingLink;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;

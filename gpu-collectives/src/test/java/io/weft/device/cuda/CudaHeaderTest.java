@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.HeaderCheck;
 import io.weft.device.UsesDoubles;
+import io.weft.device.cuda.CudaModule.CudaLoadFunctions;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

@@ -3,10 +3,13 @@ package io.weft.spark.columns;
 import io.weft.spark.columns.BuilderContext.Validity;
 import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import io.weft.spark.compat.OnHeapArrays;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.types.VariantVal;
 
 /**
  * Builds one column of the batches of every partition. Its buffers are allocated from a {@link
@@ -187,6 +190,147 @@ abstract class ColumnBuilder {
       validity.append(partition, rows[partition], vector.validity(), start, count);
     } else {
       validity.appendValid(partition, rows[partition], count);
+    }
+  }
+
+  /** Builds columns of structs. */
+  static final class StructBuilder extends CompositeBuilder {
+    StructBuilder(ColumnLayout layout, BuilderContext context) {
+      super(layout, context);
+    }
+
+    @Override
+    void appendValue(SpecializedGetters source, int ordinal, int partition) {
+      InternalRow struct = source.getStruct(ordinal, children());
+      for (int i = 0; i < children(); i++) {
+        child(i).append(struct, i, partition);
+      }
+      endValue(partition);
+    }
+  }
+
+  /** Builds columns of arrays. */
+  static final class ListBuilder extends RepeatedBuilder {
+    ListBuilder(ColumnLayout layout, BuilderContext context) {
+      super(layout, context);
+    }
+
+    @Override
+    long packedHead() {
+      return 0;
+    }
+
+    @Override
+    void appendElements(ColumnVector vector, int row, int partition) {
+      child(0).appendAll(vector.getArray(row), partition);
+    }
+
+    @Override
+    void appendValue(SpecializedGetters source, int ordinal, int partition) {
+      child(0).appendAll(source.getArray(ordinal), partition);
+      endValue(partition);
+    }
+  }
+
+  /** Builds columns of maps. */
+  static final class MapBuilder extends RepeatedBuilder {
+    MapBuilder(ColumnLayout layout, BuilderContext context) {
+      super(layout, context);
+    }
+
+    /** The size of the keys. */
+    @Override
+    long packedHead() {
+      return Long.BYTES;
+    }
+
+    @Override
+    void appendElements(ColumnVector vector, int row, int partition) {
+      appendEntries(vector.getMap(row), partition);
+    }
+
+    @Override
+    void appendValue(SpecializedGetters source, int ordinal, int partition) {
+      appendEntries(source.getMap(ordinal), partition);
+      endValue(partition);
+    }
+
+    private void appendEntries(MapData map, int partition) {
+      child(0).appendAll(map.keyArray(), partition);
+      child(1).appendAll(map.valueArray(), partition);
+    }
+  }
+
+  /** Builds columns of variants. */
+  static final class VariantBuilder extends CompositeBuilder {
+    VariantBuilder(ColumnLayout layout, BuilderContext context) {
+      super(layout, context);
+    }
+
+    @Override
+    void appendValue(SpecializedGetters source, int ordinal, int partition) {
+      VariantVal value = source.getVariant(ordinal);
+      ((BytesBuilder) child(0)).appendValue(value.getValue(), partition);
+      ((BytesBuilder) child(1)).appendValue(value.getMetadata(), partition);
+      endValue(partition);
+    }
+
+    @Override
+    long packedInRows(int partition, int owners) {
+      BytesBuilder values = (BytesBuilder) child(0);
+      BytesBuilder metadata = (BytesBuilder) child(1);
+      long bytes = 0;
+      for (int row = 0; row < rows(partition); row++) {
+        if (!isNull(partition, row)) {
+          bytes +=
+              packedBytes(4L + values.length(partition, row) + metadata.length(partition, row));
+        }
+      }
+      return bytes;
+    }
+  }
+
+  /** Builds columns of the null type: counts their values. */
+  static final class NullBuilder extends ColumnBuilder {
+    NullBuilder(BuilderContext context) {
+      super(context);
+    }
+
+    @Override
+    void append(ColumnVector vector, Selection selection, byte[] parentNulls) {
+      for (int group = 0; group < selection.groups(); group++) {
+        added(selection.partition(group), selection.from(group + 1) - selection.from(group));
+      }
+    }
+
+    @Override
+    void appendRun(BlockColumnVector vector, int start, int count, int partition) {
+      added(partition, count);
+    }
+
+    @Override
+    void appendValue(SpecializedGetters source, int ordinal, int partition) {
+      added(partition, 1);
+    }
+
+    @Override
+    void appendNull(int partition) {
+      added(partition, 1);
+    }
+
+    @Override
+    long packedInRows(int partition, int owners) {
+      return 0;
+    }
+
+    @Override
+    void write(int partition, ChunkWriter out) {
+      out.node(rows(partition), 0);
+    }
+
+    @Override
+    void expose(int partition, BlockColumnVector vector) {
+      vector.point(rows(partition), 0, 0, 0);
     }
   }
 }

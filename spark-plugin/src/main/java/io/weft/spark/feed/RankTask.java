@@ -1,11 +1,28 @@
 package io.weft.spark.feed;
 
 import io.weft.collectives.Communicator;
+import io.weft.device.Device;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaLane;
 import io.weft.spark.collectives.WeftCollectives;
+import io.weft.spark.columns.ChunkView;
+import io.weft.spark.feed.DeviceShard.ExchangedBatch;
+import io.weft.spark.feed.EpochSteps.BatchReferences;
 import io.weft.spark.feed.RankGpu.GpuShardBatches;
+import io.weft.spark.feed.arrow.ArrowMemory.BatchRoot;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.tensor.Tensor;
+import io.weft.tensor.dlpack.Dlpack;
+import io.weft.tensor.dlpack.DlpackForm;
+import io.weft.tensor.dlpack.DlpackTensor;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Iterator;
 import java.util.Optional;
+import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.TaskContext;
 
 /** A rank's task in {@link WeftFeed#train}. For the task's thread. */
 final class RankTask implements FeedTask, AutoCloseable {
@@ -106,6 +123,215 @@ final class RankTask implements FeedTask, AutoCloseable {
     }
     if (openOnGpu != null) {
       openOnGpu.close();
+    }
+  }
+
+  /** One epoch over a shard. For its task's thread. */
+  static final class ShardBatches extends EpochSteps<ShardBatches.ShardBatch>
+      implements FeedBatches {
+    private final FeedShard shard;
+    private final int epoch;
+    private final StepDump dump;
+    private final Iterator<FeedShard.ShardChunk> chunks;
+
+    ShardBatches(FeedShard shard, int epoch, TaskContext context, StepDump dump) {
+      super(context);
+      this.shard = shard;
+      this.epoch = epoch;
+      this.dump = dump;
+      this.chunks = shard.epoch(epoch).iterator();
+    }
+
+    @Override
+    boolean hasMore() {
+      return chunks.hasNext();
+    }
+
+    @Override
+    ShardBatch take(int step) {
+      FeedShard.ShardChunk chunk = chunks.next();
+      dump.step(epoch, step, chunk);
+      return new ShardBatch(shard, chunk);
+    }
+
+    /** A batch of a shard. Its views are for the task's thread, leases for any thread. */
+    static final class ShardBatch implements FeedBatch, EpochSteps.Held {
+      private final FeedShard shard;
+      private final FeedShard.ShardChunk chunk;
+      private final BatchReferences holds = new BatchReferences(this::closeArrow);
+      private BatchRoot arrow;
+
+      ShardBatch(FeedShard shard, FeedShard.ShardChunk chunk) {
+        this.shard = shard;
+        this.chunk = chunk;
+      }
+
+      @Override
+      public int rows() {
+        return chunk.view().rows();
+      }
+
+      @Override
+      public Tensor tensor(String column) {
+        ChunkView view = view();
+        return shard.tensor(column).in(view);
+      }
+
+      @Override
+      public ByteBuffer byteBuffer(String column) {
+        return tensor(column).byteBuffer().asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+      }
+
+      @Override
+      public VectorSchemaRoot arrow() {
+        ChunkView view = view();
+        synchronized (holds) {
+          if (arrow == null || arrow.isCleared()) {
+            arrow = shard.arrow().root(shard.spec().schema(), view, () -> {});
+          }
+          return arrow;
+        }
+      }
+
+      @Override
+      public void exportTo(long arrayAddress, long schemaAddress) {
+        FeedLease lease = retain();
+        try {
+          shard
+              .arrow()
+              .export(shard.spec().schema(), view(), lease::close, arrayAddress, schemaAddress);
+        } catch (RuntimeException | Error e) {
+          lease.close();
+          throw e;
+        }
+      }
+
+      @Override
+      public long dlpack(String column, DlpackForm form) {
+        Tensor tensor = tensor(column);
+        FeedLease lease = retain();
+        shard.lend();
+        Runnable end =
+            () -> {
+              lease.close();
+              shard.takeBack();
+            };
+        try {
+          return Dlpack.export(
+              form, new DlpackTensor(tensor.type(), tensor.address(), Device.HOST, true), end);
+        } catch (RuntimeException | Error e) {
+          end.run();
+          throw e;
+        }
+      }
+
+      @Override
+      public boolean inPlace() {
+        return chunk.inPlace();
+      }
+
+      /** Returns the chunk; the batch must still be held. */
+      private ChunkView view() {
+        if (shard.isClosed()) {
+          throw new IllegalStateException("the batch's task has ended, and its memory was freed");
+        }
+        holds.require();
+        return chunk.view();
+      }
+
+      @Override
+      public FeedLease retain() {
+        return holds.retain();
+      }
+
+      @Override
+      public void release() {
+        holds.release();
+      }
+
+      private void closeArrow() {
+        synchronized (holds) {
+          if (arrow != null) {
+            arrow.close();
+            arrow = null;
+          }
+        }
+      }
+    }
+  }
+
+  /** One epoch over a shard in device memory. For its task's thread. */
+  static final class DeviceBatches extends EpochSteps<DeviceBatches.DeviceFeedBatch>
+      implements GpuFeedBatches {
+    private final DeviceShard shard;
+    private final int epoch;
+    private final StepDump dump;
+    private final Iterator<Integer> order;
+
+    DeviceBatches(FeedShard shard, int epoch, TaskContext context, StepDump dump) {
+      super(context);
+      this.epoch = epoch;
+      this.dump = dump;
+      this.shard = shard.onDevice();
+      this.order = shard.plan().order(shard.rank(), epoch).iterator();
+    }
+
+    @Override
+    boolean hasMore() {
+      return order.hasNext();
+    }
+
+    @Override
+    DeviceFeedBatch take(int step) {
+      ExchangedBatch batch = shard.batches().get(order.next());
+      dump.stepOnDevice(epoch, step, batch);
+      return new DeviceFeedBatch(shard, batch);
+    }
+
+    /**
+     * A batch in the device memory where the exchange put it. The shard owns the memory, so the end
+     * of the last hold only ends the right to use it.
+     */
+    static final class DeviceFeedBatch extends GpuBatchView {
+      private final DeviceShard shard;
+      private final ExchangedBatch batch;
+
+      DeviceFeedBatch(DeviceShard shard, ExchangedBatch batch) {
+        super(shard.device().gpu(), shard.layout(), true, () -> {});
+        this.shard = shard;
+        this.batch = batch;
+      }
+
+      @Override
+      public int rows() {
+        return batch.rows();
+      }
+
+      @Override
+      long address(GpuBatchLayout.Place place) {
+        return batch.addresses().get(shard.layout().columns().indexOf(place));
+      }
+
+      @Override
+      public Event ready() {
+        return HostEvent.completed("the exchange of a batch");
+      }
+
+      /** All rows have been on the device since the task began. */
+      @Override
+      public void orderBefore(long stream) {
+        holds().require();
+      }
+
+      @Override
+      void usedUntil(Event event) {
+        batch.usedUntil(event);
+      }
+
+      @Override
+      CudaLane lane() {
+        return shard.lane().lane();
+      }
     }
   }
 }

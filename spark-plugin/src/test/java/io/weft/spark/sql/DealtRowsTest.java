@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.sql.DealtRows.HashQuantiles;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -4,7 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.Route;
-import io.weft.spark.sql.RoutePolicy.RouteChoice;
+import io.weft.spark.sql.WeftExchangeRule.RoutePolicy;
+import io.weft.spark.sql.WeftExchangeRule.RoutePolicy.RouteChoice;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;

@@ -15,6 +15,7 @@ import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.spark.rendezvous.RendezvousAnswer;
 import io.weft.spark.rendezvous.RendezvousCall;
 import io.weft.spark.rendezvous.RendezvousService;
+import io.weft.spark.transfers.ExecutorTransfers.CliqueBootstrap;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;

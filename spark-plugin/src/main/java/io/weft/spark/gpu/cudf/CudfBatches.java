@@ -1,6 +1,7 @@
 package io.weft.spark.gpu.cudf;
 
 import io.weft.spark.gpu.DeviceFunction;
+import io.weft.spark.gpu.cudf.CudfCall.CudfDeviceFunction;
 import java.util.Objects;
 import org.apache.spark.sql.types.StructType;
 

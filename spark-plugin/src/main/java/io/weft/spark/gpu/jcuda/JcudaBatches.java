@@ -2,6 +2,7 @@ package io.weft.spark.gpu.jcuda;
 
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.TableTypes;
+import io.weft.spark.gpu.jcuda.JcudaCall.JcudaDeviceFunction;
 import java.util.Objects;
 import org.apache.spark.sql.types.StructType;
 

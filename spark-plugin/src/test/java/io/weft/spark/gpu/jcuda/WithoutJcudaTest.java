@@ -2,6 +2,7 @@ package io.weft.spark.gpu.jcuda;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.spark.gpu.jcuda.JcudaCall.JcudaDeviceFunction;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
