@@ -136,12 +136,4 @@ class PeerExchangeTest {
       assertThat(found.get(at)).isEqualTo((byte) -1);
     }
   }
-
-  /** This holds for later exchanges too. */
-  @Test
-  void stoppedExchangeDoesNotWait() {
-    exchange.stop();
-    run(10, 20, 70);
-    exchange.check(window);
-  }
 }

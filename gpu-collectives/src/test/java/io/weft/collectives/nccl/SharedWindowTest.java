@@ -3,6 +3,7 @@ package io.weft.collectives.nccl;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
@@ -267,5 +268,40 @@ class SharedWindowTest {
       buffers.forEach(Buffers::close);
       buffers.forEach(each -> assertThat(each.pool().takenBytes()).isZero());
     }
+  }
+
+  /**
+   * An operation that fails ends after its device has become idle, or after ten seconds. Without
+   * the abort, the device would wait for the stuck one for a minute.
+   */
+  @Test
+  void abortEndsTheWaitOfTheDevices() throws Exception {
+    DoubleLibraries.CudaControls controls = DoubleLibraries.cudaControls();
+    List<Buffers> buffers;
+    List<SharedWindow> windows;
+    try (RankGang gang = gang(2, LONG)) {
+      buffers = gang.ask(Buffers::of);
+      windows =
+          gang.ask(communicator -> share(communicator, buffers.get(communicator.rank()).receive()));
+      controls.cudaDoubleHold(1);
+      int before = controls.cudaDoubleRuns(0, "weft_peer_barrier");
+      List<Future<CollectiveException>> failures =
+          gang.askAsync(
+              communicator ->
+                  catchThrowableOfType(
+                      CollectiveException.class,
+                      () -> exchange(communicator, buffers.get(communicator.rank()))));
+      await().until(() -> controls.cudaDoubleRuns(0, "weft_peer_barrier") > before);
+      gang.rank(0).abort("for the test");
+      CollectiveException failure = failures.get(0).get(8, TimeUnit.SECONDS);
+      assertThat(failure).hasMessageContaining("for the test");
+      controls.cudaDoubleHold(-1);
+      assertThat(failures.get(1).get(20, TimeUnit.SECONDS)).isNotNull();
+    } finally {
+      controls.cudaDoubleHold(-1);
+    }
+    windows.forEach(SharedWindow::close);
+    buffers.forEach(Buffers::close);
+    buffers.forEach(each -> assertThat(each.pool().takenBytes()).isZero());
   }
 }
