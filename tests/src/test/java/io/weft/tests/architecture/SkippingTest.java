@@ -40,9 +40,8 @@ class SkippingTest {
           "io.weft.collectives.process.RankProcess",
           "io.weft.collectives.contract.RankGang");
 
-  /** Tests that run only if a property requests them: measurements, and long fuzzing. */
-  private static final Set<String> ON_DEMAND =
-      Set.of("io.weft.shuffle.TrafficSpeedTest", "io.weft.shuffle.fetch.DecoderFuzzTest");
+  /** Tests that run only if a property requests them: long fuzzing. */
+  private static final Set<String> ON_DEMAND = Set.of("io.weft.shuffle.fetch.DecoderFuzzTest");
 
   /** A GPU test skips itself if there is no GPU, with the reason. */
   private static final Set<String> GPUS = Set.of("io.weft.collectives.nccl", "io.weft.device.cuda");
