@@ -341,7 +341,7 @@ class WeftTabInBrowserTest {
     assertThat(tab.texts("weft.faintShapes(" + SHAPE_CONTRAST + ")")).isEmpty();
   }
 
-  /** From 4.2 on; earlier pages are light whatever the person prefers. */
+  /** From 4.2 on; earlier pages are always light. */
   private static boolean sparkHasThemes() {
     return VersionUtils.majorVersion(CLUSTER.context().version()) > 4
         || VersionUtils.minorVersion(CLUSTER.context().version()) >= 2;
