@@ -3,9 +3,9 @@ package io.weft.spark.ui;
 import io.weft.shuffle.peer.TrafficReport.Figure;
 import io.weft.shuffle.peer.TrafficReport.ShuffleTraffic;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
+import io.weft.spark.ui.TabRequest.Column;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.SortedSet;
@@ -56,6 +56,34 @@ public final class ShuffleTable {
 
     private long get(Figure figure) {
       return traffic[figure.index()];
+    }
+
+    int compareTo(Shuffle other, Column sort) {
+      int order =
+          sort == Column.ROUTE
+              ? route.compareTo(other.route)
+              : Long.compare(key(sort), other.key(sort));
+      return order != 0 ? order : Integer.compare(id, other.id);
+    }
+
+    /** The number that a column shows; the id if it shows a text. */
+    private long key(Column column) {
+      return switch (column) {
+        case ID, ROUTE -> id;
+        case ATTEMPTS -> attempts;
+        case RECOMPUTED -> recomputed;
+        case ADOPTED -> adopted;
+        case ROWS -> rows;
+        case BATCHES -> batches;
+        case WRITTEN -> written;
+        case OWN -> get(Figure.OWN);
+        case SAMEHOST -> get(Figure.SAME_HOST);
+        case NETWORK -> get(Figure.NETWORK);
+        case GPU -> get(Figure.GPU);
+        case DISK -> get(Figure.ON_DISK);
+        case WAIT -> get(Figure.WAIT_NANOS);
+        case LARGEST -> largest;
+      };
     }
 
     ShuffleRow row() {
@@ -247,14 +275,20 @@ public final class ShuffleTable {
   }
 
   /**
-   * Returns a page of the table.
+   * Returns a page of the sorted table; equal shuffles are in the order of their numbers. Makes
+   * only the rows of the page.
    *
    * @param from number of rows before the page
    * @param count maximum number of rows
    */
-  Page page(Comparator<ShuffleRow> order, long from, int count) {
-    List<ShuffleRow> all = rows();
-    return new Page(all.stream().sorted(order).skip(from).limit(count).toList(), all.size());
+  synchronized Page page(Column sort, boolean descending, long from, int count) {
+    Shuffle[] all = shuffles.values().toArray(new Shuffle[0]);
+    Arrays.sort(all, (a, b) -> descending ? b.compareTo(a, sort) : a.compareTo(b, sort));
+    List<ShuffleRow> rows = new ArrayList<>();
+    for (long i = from; i < Math.min(from + count, all.length); i++) {
+      rows.add(all[(int) i].row());
+    }
+    return new Page(rows, all.length);
   }
 
   /** Returns all rows, the oldest shuffle first. */

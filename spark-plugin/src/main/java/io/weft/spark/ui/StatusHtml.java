@@ -70,7 +70,10 @@ final class StatusHtml {
 
   private void shuffles(Overview overview) {
     ShuffleTable.Page page =
-        contents.activity().shuffles().page(request.order(), request.from(), request.pageSize());
+        contents
+            .activity()
+            .shuffles()
+            .page(request.sort(), request.descending(), request.from(), request.pageSize());
     title("shuffles", "Shuffles (" + number(page.total()) + ")");
     if (page.total() == 0) {
       empty("One row for each shuffle with its route, bytes and waits, after its first stage.");

@@ -31,7 +31,9 @@ final class StatusJson {
   static String of(TabContents contents, TabRequest request) {
     Activity activity = contents.activity();
     ShuffleTable.Page page =
-        activity.shuffles().page(request.order(), request.from(), request.pageSize());
+        activity
+            .shuffles()
+            .page(request.sort(), request.descending(), request.from(), request.pageSize());
     ExecutorTable.Page executors =
         activity.executors().page(request.executorsFrom(), request.pageSize());
     return write(

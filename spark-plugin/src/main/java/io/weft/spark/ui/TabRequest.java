@@ -1,6 +1,5 @@
 package io.weft.spark.ui;
 
-import java.util.Comparator;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
 
@@ -18,31 +17,27 @@ record TabRequest(Column sort, boolean descending, int page, int executorPage, i
   static final int MAX_PAGE_SIZE = 500;
 
   /** The columns of the table of shuffles that it can be sorted by. */
-  @SuppressWarnings("ImmutableEnumChecker") // The comparators are stateless.
   enum Column {
-    ID("Shuffle", Comparator.comparingInt(ShuffleRow::id)),
-    ROUTE("Route", Comparator.comparing(ShuffleRow::route)),
-    ATTEMPTS("Attempts", Comparator.comparingInt(ShuffleRow::attempts)),
-    RECOMPUTED("Outputs recomputed", Comparator.comparingLong(ShuffleRow::recomputed)),
-    ADOPTED("Outputs adopted", Comparator.comparingLong(ShuffleRow::adopted)),
-    ROWS("Rows", Comparator.comparingLong(ShuffleRow::rows)),
-    BATCHES("Batches", Comparator.comparingLong(ShuffleRow::batches)),
-    WRITTEN("Written", Comparator.comparingLong(ShuffleRow::written)),
-    OWN("Read in place: own", Comparator.comparingLong(ShuffleRow::own)),
-    SAMEHOST("Read in place: same host", Comparator.comparingLong(ShuffleRow::sameHost)),
-    NETWORK("Read: network", Comparator.comparingLong(ShuffleRow::network)),
-    GPU("Read: GPU", Comparator.comparingLong(ShuffleRow::gpu)),
-    DISK("On disk", Comparator.comparingLong(ShuffleRow::onDisk)),
-    WAIT("Fetch wait", Comparator.comparingLong(ShuffleRow::waitMillis)),
-    LARGEST(
-        "Partitions: smallest – median – largest", Comparator.comparingLong(ShuffleRow::largest));
+    ID("Shuffle"),
+    ROUTE("Route"),
+    ATTEMPTS("Attempts"),
+    RECOMPUTED("Outputs recomputed"),
+    ADOPTED("Outputs adopted"),
+    ROWS("Rows"),
+    BATCHES("Batches"),
+    WRITTEN("Written"),
+    OWN("Read in place: own"),
+    SAMEHOST("Read in place: same host"),
+    NETWORK("Read: network"),
+    GPU("Read: GPU"),
+    DISK("On disk"),
+    WAIT("Fetch wait"),
+    LARGEST("Partitions: smallest – median – largest");
 
     private final String title;
-    private final Comparator<ShuffleRow> order;
 
-    Column(String title, Comparator<ShuffleRow> order) {
+    Column(String title) {
       this.title = title;
-      this.order = order;
     }
 
     String title() {
@@ -87,13 +82,6 @@ record TabRequest(Column sort, boolean descending, int page, int executorPage, i
     }
   }
 
-  /** The order of the shuffles; equal ones by number. */
-  Comparator<ShuffleRow> order() {
-    Comparator<ShuffleRow> order =
-        sort.order.thenComparing(Comparator.comparingInt(ShuffleRow::id));
-    return descending ? order.reversed() : order;
-  }
-
   /** Rows before the page of shuffles. */
   long from() {
     return (page - 1L) * pageSize;
@@ -119,7 +107,9 @@ record TabRequest(Column sort, boolean descending, int page, int executorPage, i
   }
 
   private String query() {
-    return "?sort=%s&desc=%s&page=%d&executorPage=%d&pageSize=%d"
-        .formatted(sort.key(), descending, page, executorPage, pageSize);
+    StringBuilder query = new StringBuilder("?sort=").append(sort.key());
+    query.append("&desc=").append(descending).append("&page=").append(page);
+    query.append("&executorPage=").append(executorPage).append("&pageSize=").append(pageSize);
+    return query.toString();
   }
 }

@@ -2,7 +2,6 @@ package io.weft.spark.ui;
 
 import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.util.Utils;
 
 /** Texts of the Weft tab. Stateless. */
@@ -69,9 +68,13 @@ final class Texts {
     return 1L << (10 * unit);
   }
 
-  /** Formats a number with separators. */
+  /** Formats a number with separators, without a pattern as {@link #bytes}. */
   static String number(long number) {
-    return String.format(Locale.ROOT, "%,d", number);
+    StringBuilder text = new StringBuilder().append(number);
+    for (int place = text.length() - 3; place > (number < 0 ? 1 : 0); place -= 3) {
+      text.insert(place, ',');
+    }
+    return text.toString();
   }
 
   /** Formats a duration. */

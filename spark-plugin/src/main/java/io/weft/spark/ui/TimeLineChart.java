@@ -40,9 +40,8 @@ final class TimeLineChart {
       int y = lane(event.kind()) * LANE + LANE / 2;
       long from = x(event.first(), start, end);
       long to = x(event.last(), start, end);
-      svg.append(
-          "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"10\" rx=\"3\">"
-              .formatted(LABELS + from - 3, y - 5, to - from + 6));
+      svg.append("<rect x=\"").append(LABELS + from - 3).append("\" y=\"").append(y - 5);
+      svg.append("\" width=\"").append(to - from + 6).append("\" height=\"10\" rx=\"3\">");
       svg.append("<title>").append(escape(event.text())).append("</title></rect>");
     }
     svg.append(

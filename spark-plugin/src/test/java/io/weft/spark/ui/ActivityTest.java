@@ -7,6 +7,7 @@ import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.ui.ExecutorRow.MemorySample;
 import io.weft.spark.ui.Overview.CollectiveRow;
+import io.weft.spark.ui.TabRequest.Column;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.util.JsonProtocol;
@@ -45,8 +46,7 @@ class ActivityTest {
     for (int i = 0; i < ShuffleTable.MAX_SHUFFLES + 10; i++) {
       made.shuffle(i);
     }
-    ShuffleTable.Page page =
-        activity.shuffles().page(MadeUpActivity.request("desc", "false").order(), 0, 1);
+    ShuffleTable.Page page = activity.shuffles().page(Column.ID, false, 0, 1);
     assertThat(page.total()).isEqualTo(ShuffleTable.MAX_SHUFFLES);
     assertThat(activity.shuffles().total()).isEqualTo(ShuffleTable.MAX_SHUFFLES + 10);
     assertThat(page.rows().get(0).id()).isEqualTo(10);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import net.jqwik.api.ForAll;
@@ -14,6 +15,13 @@ import org.apache.spark.util.Utils;
 import org.junit.jupiter.api.Test;
 
 class TextsTest {
+  @Property(tries = 500)
+  void numbersHaveSeparators(
+      @ForAll long number, @ForAll @LongRange(min = 0, max = 62) long shift) {
+    long smaller = number >> shift;
+    assertThat(Texts.number(smaller)).isEqualTo(String.format(Locale.ROOT, "%,d", smaller));
+  }
+
   @Property(tries = 500)
   void bytesLookAsInTheRestOfSparksPages(
       @ForAll @LongRange(min = 0) long bytes, @ForAll @LongRange(min = 0, max = 62) long shift) {

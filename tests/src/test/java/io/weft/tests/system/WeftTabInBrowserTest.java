@@ -37,6 +37,7 @@ import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.util.Utils;
+import org.apache.spark.util.VersionUtils;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -332,15 +333,25 @@ class WeftTabInBrowserTest {
     tab.prefer(scheme);
     load("");
     tab.click("summary", "All other settings");
+    assertThat(tab.evaluate("weft.isDark()").asBoolean())
+        .isEqualTo(scheme.equals("dark") && sparkHasThemes());
     assertThat(tab.texts("weft.faintTexts(" + LINK_CONTRAST + ")")).isEmpty();
     assertThat(tab.texts("weft.faintTexts(" + TEXT_CONTRAST + ")"))
         .allMatch(text -> text.startsWith("A "));
     assertThat(tab.texts("weft.faintShapes(" + SHAPE_CONTRAST + ")")).isEmpty();
   }
 
-  @Test
-  void aNarrowWindowHidesNothing() {
+  /** From 4.2 on; earlier pages are always light. */
+  private static boolean sparkHasThemes() {
+    return VersionUtils.majorVersion(CLUSTER.context().version()) > 4
+        || VersionUtils.minorVersion(CLUSTER.context().version()) >= 2;
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"light", "dark"})
+  void aNarrowWindowHidesNothing(String scheme) {
     tab.resize(NARROW, 800);
+    tab.prefer(scheme);
     load("");
     tab.click("summary", "All other settings");
     assertThat(tab.texts("weft.overflowing()")).isEmpty();

@@ -89,11 +89,13 @@ var weft = (() => {
     return [...pen.getImageData(0, 0, 1, 1).data];
   };
 
-  // All backgrounds below an element, the lowest first.
+  // All backgrounds below an element, the lowest first. Bootstrap stripes cells by inner shadows.
   const backgrounds = (element) => {
     const colours = [];
     for (let e = element; e; e = e.parentElement) {
-      colours.unshift(getComputedStyle(e).backgroundColor);
+      const { backgroundColor, boxShadow } = getComputedStyle(e);
+      const stripe = /^(.*\)) 0px 0px 0px 9999px inset$/.exec(boxShadow);
+      colours.unshift(backgroundColor, ...(stripe ? [stripe[1]] : []));
     }
     return [getComputedStyle(document.documentElement).colorScheme === "dark" ? "#121212" : "#fff",
       ...colours];
@@ -111,6 +113,8 @@ var weft = (() => {
     const [x, y] = [paint([...below, colour]), paint(below)].map(luminance).sort((a, b) => b - a);
     return (x + 0.05) / (y + 0.05);
   };
+
+  const isDark = () => luminance(paint(backgrounds(content()))) < 0.2;
 
   const colourOf = (e) =>
     e instanceof SVGElement ? getComputedStyle(e).fill : getComputedStyle(e).color;
@@ -133,6 +137,7 @@ var weft = (() => {
       .map(([e, value]) => `${e.outerHTML.slice(0, 120)} ${value.toFixed(2)}`);
 
   return {
-    middle, withText, tooltip, top, table, column, hidden, overflowing, faintTexts, faintShapes,
+    middle, withText, tooltip, top, table, column, hidden, overflowing, isDark, faintTexts,
+    faintShapes,
   };
 })();
