@@ -1,6 +1,7 @@
 package io.weft.transfers;
 
 import com.sun.jna.Library;
+import com.sun.jna.NativeLong;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.testgpus.DoubleBuild;
@@ -22,6 +23,8 @@ public final class TestGpus {
     int cudaDoubleStalled();
 
     int cudaDoubleHostCopies();
+
+    NativeLong cudaDoubleDeviceBytesCopied();
   }
 
   /** Functions of the double of libnccl that only tests call. */
