@@ -85,6 +85,11 @@ public final class TestGpus {
     return isForThisProcess() ? controls().cudaDoubleHostCopies() : 0;
   }
 
+  /** Bytes copied on GPUs by the driver since the last call; 0 without the doubles. */
+  static long deviceBytesCopied() {
+    return isForThisProcess() ? controls().cudaDoubleDeviceBytesCopied().longValue() : 0;
+  }
+
   /** Launches of NCCL since the last call; 0 without the doubles. */
   static int ncclLaunches() {
     return isForThisProcess() ? ncclControls().ncclDoubleLaunches() : 0;
