@@ -1,7 +1,6 @@
 package io.weft.transfers;
 
 import com.sun.jna.Library;
-import com.sun.jna.NativeLong;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.testgpus.DoubleBuild;
@@ -24,7 +23,7 @@ public final class TestGpus {
 
     int cudaDoubleHostCopies();
 
-    NativeLong cudaDoubleDeviceBytesCopied();
+    long cudaDoubleDeviceBytesCopied();
   }
 
   /** Functions of the double of libnccl that only tests call. */
@@ -87,7 +86,7 @@ public final class TestGpus {
 
   /** Bytes copied on GPUs by the driver since the last call; 0 without the doubles. */
   static long deviceBytesCopied() {
-    return isForThisProcess() ? controls().cudaDoubleDeviceBytesCopied().longValue() : 0;
+    return isForThisProcess() ? controls().cudaDoubleDeviceBytesCopied() : 0;
   }
 
   /** Launches of NCCL since the last call; 0 without the doubles. */

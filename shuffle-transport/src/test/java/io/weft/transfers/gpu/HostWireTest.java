@@ -149,7 +149,7 @@ class HostWireTest {
   }
 
   private static long bytesCopied() {
-    return TestGpus.controls().cudaDoubleDeviceBytesCopied().longValue();
+    return TestGpus.controls().cudaDoubleDeviceBytesCopied();
   }
 
   /** A pool does not lend all of its memory. */
