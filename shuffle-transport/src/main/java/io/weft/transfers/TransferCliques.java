@@ -57,8 +57,7 @@ final class TransferCliques implements AutoCloseable {
     this.counters = counters;
     this.timeout = options.deadline();
     this.reaper =
-        new IdleReaper(
-            executor, reapPeriod(options), () -> checks(buffers, gpu, options.idle()));
+        new IdleReaper(executor, reapPeriod(options), () -> checks(buffers, gpu, options.idle()));
   }
 
   /**

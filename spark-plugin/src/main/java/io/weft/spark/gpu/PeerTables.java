@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
  * Tables of another executor's blocks, fetched as one group from its device to this one. If receive
  * memory is short, groups ahead are given up: first this reader's, then those of other tasks. They
  * are fetched again later. If that does not help, the blocks come one by one. Blocks that cannot be
- * fetched so come through the hosts. Small tables are combined after the fetch. For
- * one task thread.
+ * fetched so come through the hosts. Small tables are combined after the fetch. For one task
+ * thread.
  */
 final class PeerTables implements TableFetch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);

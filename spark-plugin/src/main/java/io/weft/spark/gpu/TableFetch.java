@@ -104,8 +104,7 @@ public interface TableFetch extends AutoCloseable {
       fetches.add(
           to == from + 1 && bytes > LARGEST_BYTES
               ? new HostTables(executor, together, cancelCheck)
-              : new PeerTables(
-                  device, device.client(), executor, together, cancelCheck, ahead));
+              : new PeerTables(device, device.client(), executor, together, cancelCheck, ahead));
       from = to;
     }
     return fetches;
