@@ -159,6 +159,7 @@ static int fewer_events;
 static int peer_access[DEVICES][DEVICES];
 static int pageable_copies;
 static int host_copies;
+static long long device_bytes_copied;
 static int violations;
 static char violation_text[MAX_TEXT];
 static __thread struct context *current;
@@ -278,6 +279,11 @@ int cudaDoublePageableCopies(void) {
 
 /* Copies between host and device, since the last call. */
 int cudaDoubleHostCopies(void) { return __atomic_exchange_n(&host_copies, 0, __ATOMIC_SEQ_CST); }
+
+/* Bytes of copies within and between devices, since the last call. */
+long long cudaDoubleDeviceBytesCopied(void) {
+  return __atomic_exchange_n(&device_bytes_copied, 0, __ATOMIC_SEQ_CST);
+}
 
 /* Makes all calls of a device fail with this code, or work again with 0. */
 void cudaDoubleLose(int device, int code) {
@@ -1403,6 +1409,7 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, struct stre
     *copy = (struct copy){to, from, bytes, pageable ? &done : NULL};
     enqueue_locked(stream, run_copy, copy, ranges, 2);
     host_copies += to_device != from_device;
+    device_bytes_copied += to_device && from_device ? (long long)bytes : 0;
     if (pageable) {
       await_copy_locked(&done);
     }

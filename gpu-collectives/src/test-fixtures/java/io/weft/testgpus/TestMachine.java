@@ -34,6 +34,9 @@ public final class TestMachine {
   private static final String DOUBLE_NAME = "Weft test double";
   private static final int TEXT_BYTES = 16_384;
 
+  /** What the functions of doubles return where the libraries are real. */
+  private static final Map<Class<?>, Object> NOTHING = Map.of(int.class, 0, long.class, 0L);
+
   /** The leaks that an assertion has reported, as {@link #live} lists them. */
   private static String reportedLeaks = "";
 
@@ -171,7 +174,7 @@ public final class TestMachine {
           Proxy.newProxyInstance(
               functions.getClassLoader(),
               new Class<?>[] {functions},
-              (proxy, method, arguments) -> method.getReturnType() == int.class ? 0 : null);
+              (proxy, method, arguments) -> NOTHING.get(method.getReturnType()));
       return functions.cast(nothing);
     }
     return Native.load(doubles().resolve(library).toString(), functions);

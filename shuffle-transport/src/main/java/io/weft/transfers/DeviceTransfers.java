@@ -100,7 +100,14 @@ public final class DeviceTransfers implements AutoCloseable {
                 .withPrefix(new LogPrefix(membership.executor(), "", -1, -1)));
     this.counters = new TransferCounters();
     this.coders = new CodecThreads(membership.executor(), counters);
-    this.cliques = new TransferCliques(membership.executor(), access, counters, buffers, options);
+    this.cliques =
+        new TransferCliques(
+            membership.executor(),
+            access,
+            counters,
+            buffers,
+            gpu.map(GpuResources::memory),
+            options);
     this.attempt = TransferAttempt.NONE;
     this.launchers = new TreeMap<>();
     for (DeviceId device : membership.devices()) {

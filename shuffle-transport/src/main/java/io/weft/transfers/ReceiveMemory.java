@@ -25,6 +25,9 @@ public interface ReceiveMemory {
     return Optional.empty();
   }
 
+  /** Frees memory that other executors have released meanwhile. Called about once a second. */
+  default void reclaim() {}
+
   /** A snapshot of the counters. */
   BufferStatistics statistics();
 

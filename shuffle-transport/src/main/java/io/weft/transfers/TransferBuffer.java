@@ -3,6 +3,8 @@ package io.weft.transfers;
 import io.weft.collectives.BufferOwner;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Event;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Raw memory that a transfer writes into or reads from. It returns to its owner, for example its
@@ -16,6 +18,9 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
   private final Runnable giveBack;
   private int holders = 1;
   private boolean closed;
+
+  /** Actions for the return; null afterwards. */
+  private List<Runnable> whenReturned = new ArrayList<>(0);
 
   /**
    * Creates a buffer with one holder.
@@ -83,5 +88,22 @@ public final class TransferBuffer implements BufferOwner, AutoCloseable {
       }
     }
     giveBack.run();
+    List<Runnable> actions;
+    synchronized (this) {
+      actions = whenReturned;
+      whenReturned = null;
+    }
+    actions.forEach(Runnable::run);
+  }
+
+  /** Runs an action when the memory has returned to its owner; at once if it has. */
+  public void whenReturned(Runnable action) {
+    synchronized (this) {
+      if (whenReturned != null) {
+        whenReturned.add(action);
+        return;
+      }
+    }
+    action.run();
   }
 }

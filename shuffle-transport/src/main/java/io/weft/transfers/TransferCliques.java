@@ -43,19 +43,21 @@ final class TransferCliques implements AutoCloseable {
    * Creates an object without cliques.
    *
    * @param buffers that are freed after they were idle as long as a clique
+   * @param gpu the memory of this executor's GPU, if it has one
    */
   TransferCliques(
       String executor,
       CliqueAccess access,
       TransferCounters counters,
       TransferBuffers buffers,
+      Optional<ReceiveMemory> gpu,
       TransferOptions options) {
     this.executor = executor;
     this.access = access;
     this.counters = counters;
     this.timeout = options.deadline();
     this.reaper =
-        new IdleReaper(executor, reapPeriod(options), () -> checks(buffers, options.idle()));
+        new IdleReaper(executor, reapPeriod(options), () -> checks(buffers, gpu, options.idle()));
   }
 
   /**
@@ -67,10 +69,12 @@ final class TransferCliques implements AutoCloseable {
     return Duration.ofNanos(Math.min(MAX_REAP_PERIOD.toNanos(), shorter / REAPS_PER_IDLE_TIME));
   }
 
-  private synchronized List<Runnable> checks(TransferBuffers buffers, Duration idle) {
+  private synchronized List<Runnable> checks(
+      TransferBuffers buffers, Optional<ReceiveMemory> gpu, Duration idle) {
     List<Runnable> checks = new ArrayList<>();
     channels.values().forEach(channel -> checks.add(() -> channel.retireIfIdle(idle)));
     checks.add(() -> buffers.freeIdle(idle));
+    gpu.ifPresent(memory -> checks.add(memory::reclaim));
     return checks;
   }
 

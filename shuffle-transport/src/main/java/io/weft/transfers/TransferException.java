@@ -18,7 +18,8 @@ public class TransferException extends RuntimeException {
   public static final class NoReceiveMemoryException extends TransferException {
     private static final long serialVersionUID = 1L;
 
-    NoReceiveMemoryException(String message, Throwable cause) {
+    /** Creates an exception; the message names the array and the memory. */
+    public NoReceiveMemoryException(String message, Throwable cause) {
       super(message, cause);
     }
   }

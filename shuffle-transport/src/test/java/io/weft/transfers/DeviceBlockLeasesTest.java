@@ -2,6 +2,7 @@ package io.weft.transfers;
 
 import static io.weft.transfers.Executors.device;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.weft.collectives.host.HostCommunicators;
@@ -9,6 +10,7 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.DeviceTiers;
 import io.weft.device.cuda.TieredMemory;
+import io.weft.shuffle.device.BlockFetches.BlockFetch;
 import io.weft.shuffle.device.ColumnKind;
 import io.weft.shuffle.device.DeviceBlock;
 import io.weft.shuffle.device.DeviceBlockClient;
@@ -36,6 +38,12 @@ class DeviceBlockLeasesTest {
   private static final BlockKey KEY = new BlockKey(4, 9);
   private static final TableLayout LAYOUT =
       TableLayout.fixed(List.of(TableColumn.of(ColumnKind.LONG, false)), 1000);
+
+  /** More than half of the receive memory. */
+  private static final TableLayout LARGE =
+      TableLayout.fixed(
+          List.of(TableColumn.of(ColumnKind.LONG, false)), (int) (Executors.GPU_BYTES / 13));
+
   private static final List<DeviceBlock> BLOCKS = List.of(new DeviceBlock(KEY, 0, LAYOUT.bytes()));
 
   @TempDir Path folder;
@@ -87,11 +95,62 @@ class DeviceBlockLeasesTest {
     TestGpus.assertClean();
   }
 
+  /** The group ahead has come and waits for its task. Two groups do not fit. */
+  @Test
+  void anIdleGroupAheadGivesWayToAFetchThatNeedsItsMemory() throws Exception {
+    TestGpus.assumeDoubles();
+    CudaDevice gpu = TestGpus.cuda().open(0);
+    DeviceCatalog catalog = new DeviceCatalog();
+    try (Executors executors =
+        new Executors(folder, DeviceBlockLeasesTest::hosts, TransferOptions.DEFAULT)
+            .gpus(GpuPath.IPC)
+            .start(2)) {
+      DeviceTiers tiers =
+          DeviceTiers.open(gpu, "test", 2 * LARGE.bytes(), 8 << 20, executors.arena(0), TIMEOUT);
+      publish(catalog, tiers, LARGE);
+      try (DeviceBlockServer server =
+              new DeviceBlockServer(catalog, executors.get(0), device(0), TIMEOUT);
+          DeviceBlockClient client =
+              new DeviceBlockClient(
+                  new DeviceCatalog(),
+                  (executor, request) -> answer(server, request),
+                  executors.get(1),
+                  device(1),
+                  TIMEOUT)) {
+        BlockFetch ahead = client.start("0", BLOCKS, true);
+        await().atMost(TIMEOUT).until(() -> ahead.bytes() == LARGE.bytes());
+        assertThatThrownBy(() -> client.fetch("0", BLOCKS, () -> {}))
+            .isInstanceOfSatisfying(
+                DeviceFetchException.class, e -> assertThat(e.isShortOfMemory()).isTrue());
+        assertThat(client.makeRoom(() -> {})).isTrue();
+        close(client.fetch("0", BLOCKS, () -> {}));
+        assertThat(ahead.claim()).isFalse();
+
+        try (BlockFetch again = client.start("0", BLOCKS, true)) {
+          assertThat(again.claim()).isTrue();
+          assertThat(client.makeRoom(() -> {})).as("a claimed group stays").isFalse();
+          close(again.await(() -> {}));
+        }
+        catalog.removeShuffle(KEY.shuffleId());
+        await().atMost(TIMEOUT).until(() -> tiers.memory().takenBytes() == 0);
+      } finally {
+        tiers.close();
+      }
+    }
+    gpu.close();
+    TestGpus.assertClean();
+  }
+
   private static void publish(DeviceCatalog catalog, DeviceTiers tiers) throws IOException {
-    TieredMemory memory = tiers.allocate(LAYOUT.bytes());
+    publish(catalog, tiers, LAYOUT);
+  }
+
+  private static void publish(DeviceCatalog catalog, DeviceTiers tiers, TableLayout layout)
+      throws IOException {
+    TieredMemory memory = tiers.allocate(layout.bytes());
     catalog.publish(
         new DeviceOutput(
-            KEY, List.of(new DeviceOutput.Unit(memory, List.of(LAYOUT), new long[] {0}))));
+            KEY, List.of(new DeviceOutput.Unit(memory, List.of(layout), new long[] {0}))));
   }
 
   private static byte[] answer(DeviceBlockServer server, byte[] request)

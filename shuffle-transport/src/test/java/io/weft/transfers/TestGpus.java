@@ -22,6 +22,8 @@ public final class TestGpus {
     int cudaDoubleStalled();
 
     int cudaDoubleHostCopies();
+
+    long cudaDoubleDeviceBytesCopied();
   }
 
   /** Functions of the double of libnccl that only tests call. */
@@ -80,6 +82,11 @@ public final class TestGpus {
   /** Copies between host and GPUs since the last call; 0 without the doubles. */
   static int hostCopies() {
     return isForThisProcess() ? controls().cudaDoubleHostCopies() : 0;
+  }
+
+  /** Bytes copied on GPUs by the driver since the last call; 0 without the doubles. */
+  static long deviceBytesCopied() {
+    return isForThisProcess() ? controls().cudaDoubleDeviceBytesCopied() : 0;
   }
 
   /** Launches of NCCL since the last call; 0 without the doubles. */

@@ -107,6 +107,8 @@ final class TransferChild {
   /** Exchanges arrays of several shapes and types, in both directions, in ten batches. */
   private String exchange() {
     int throughHost = 0;
+    long copied = 0;
+    long came = 0;
     for (int round = 0; round < 10; round++) {
       List<ArrayPlacement> placements = new ArrayList<>();
       Random random = new Random(round);
@@ -117,6 +119,7 @@ final class TransferChild {
         placements.add(placement(from, shape, key));
       }
       int unused = TestGpus.hostCopies();
+      long before = TestGpus.deviceBytesCopied();
       List<DeferredTransfer> placed = transfers.place(placements);
       for (int key = 0; key < placed.size(); key++) {
         long seed = key;
@@ -125,18 +128,22 @@ final class TransferChild {
             .get(key)
             .received()
             .ifPresent(received -> Content.check(onHost(received.buffer()), seed));
+        came += placed.get(key).received().map(each -> each.buffer().bytes()).orElse(0L);
         placed.get(key).close();
       }
       throughHost += round == 0 ? 0 : TestGpus.hostCopies();
+      copied += TestGpus.deviceBytesCopied();
     }
     TransferStatistics statistics = transfers.statistics();
-    return "right, with %d communicator, %d groups, %d copies through the host, %d of NCCL, %d manifests"
+    return "right, with %d communicator, %d groups, %d copies through the host, %d of NCCL, %d manifests, %d bytes copied for %d"
         .formatted(
             statistics.cliques().created(),
             statistics.get(TransferCounter.GROUPS),
             throughHost,
             TestGpus.ncclLaunches(),
-            statistics.get(TransferCounter.MANIFESTS));
+            statistics.get(TransferCounter.MANIFESTS),
+            copied,
+            came);
   }
 
   /** Receives an array that the other executor never sends. */

@@ -38,6 +38,9 @@ public final class RegisteredMemory implements CudaMemorySource {
     private final long bytes;
     private final Set<SegmentRegistrations> users = new HashSet<>();
 
+    /** Runs when the segment is freed; set when its pool gives it up. */
+    private Runnable freed = () -> {};
+
     Segment(CudaDevice device, long address, long bytes) {
       this.device = device;
       this.address = address;
@@ -83,20 +86,26 @@ public final class RegisteredMemory implements CudaMemorySource {
     return address;
   }
 
-  /** Frees a segment, at once or when the last communicator has ended its registration. */
   @Override
   public void free(CudaDevice device, long address, long bytes) {
+    free(device, address, bytes, () -> {});
+  }
+
+  /** Frees a segment, at once or when the last communicator has ended its registration. */
+  @Override
+  public void free(CudaDevice device, long address, long bytes, Runnable freed) {
     Segment segment;
     List<SegmentRegistrations> users;
     synchronized (this) {
       segment = segments.remove(address);
+      segment.freed = freed;
       users = List.copyOf(segment.users);
       if (!users.isEmpty()) {
         awaited.add(segment);
       }
     }
     if (users.isEmpty()) {
-      source.free(device, address, bytes);
+      source.free(device, address, bytes, freed);
     }
     users.forEach(user -> user.end(segment));
   }
@@ -131,7 +140,7 @@ public final class RegisteredMemory implements CudaMemorySource {
       }
     }
     try {
-      source.free(segment.device, segment.address, segment.bytes);
+      source.free(segment.device, segment.address, segment.bytes, segment.freed);
     } catch (RuntimeException e) {
       LOG.warn("{} is left to the driver", segment, e);
     }

@@ -1,10 +1,12 @@
 package io.weft.device.cuda;
 
-import io.weft.device.cuda.CudaMemoryPool.Kind;
+import io.weft.device.Deadline;
 import io.weft.memory.Bytes;
 import io.weft.memory.OffsetLedger;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -12,7 +14,7 @@ import org.slf4j.LoggerFactory;
  * A pool of device memory or pinned host memory, because each allocation by the driver stops the
  * whole device. Memory is taken from segments, first fit, and free neighbours are joined, so an
  * empty segment is one run again. Segments stay until the pool is closed, or another size needs
- * their budget. Thread-safe.
+ * their budget, and while they are lent to other processes. Thread-safe.
  */
 public final class CudaMemoryPool implements AutoCloseable {
   /** The kinds of memory that the driver itself allocates. */
@@ -54,6 +56,9 @@ public final class CudaMemoryPool implements AutoCloseable {
   private static final long LARGEST_GROWTH = 64L << 20;
   private static final long LARGEST_BYTES = 1L << 40;
 
+  /** How long an allocation waits for its source to free segments that had other users. */
+  private static final Duration FREEING_TIMEOUT = Duration.ofSeconds(2);
+
   private final CudaDevice device;
   private final CudaMemorySource source;
   private final long budgetBytes;
@@ -62,6 +67,10 @@ public final class CudaMemoryPool implements AutoCloseable {
   /** The bytes of existing segments and of segments that are being allocated. */
   private long reservedBytes;
 
+  /** The bytes of segments that the source has not freed yet. */
+  private long freeingBytes;
+
+  private long lentBytes;
   private long takenBytes;
   private long allocations;
   private boolean closed;
@@ -136,14 +145,18 @@ public final class CudaMemoryPool implements AutoCloseable {
     List<PoolSegment> evicted = new ArrayList<>();
     long length = claim(least, evicted);
     evicted.forEach(this::release);
+    awaitFreed(length);
     PoolSegment segment = allocate(length, least);
     synchronized (this) {
       if (!closed) {
         segments.add(segment);
+        if (source == Kind.DEVICE) {
+          IpcSegment.add(this, segment);
+        }
         allocations++;
         return takeFrom(segment, bytes);
       }
-      reservedBytes -= segment.bytes();
+      retire(segment);
     }
     release(segment);
     throw new IllegalStateException(
@@ -168,8 +181,12 @@ public final class CudaMemoryPool implements AutoCloseable {
     long room = budgetBytes - reservedBytes;
     for (PoolSegment segment : segments) {
       if (segment.isUnused() && room < least) {
-        evicted.add(segment);
-        room += segment.bytes();
+        if (segment.isLent()) {
+          segment.wantBack();
+        } else {
+          evicted.add(segment);
+          room += segment.bytes();
+        }
       }
     }
     if (room < least) {
@@ -190,7 +207,43 @@ public final class CudaMemoryPool implements AutoCloseable {
           null);
     }
     segments.removeAll(evicted);
-    evicted.forEach(segment -> reservedBytes -= segment.bytes());
+    evicted.forEach(this::retire);
+  }
+
+  /** Counts a segment as being freed. The caller holds the monitor. */
+  private void retire(PoolSegment segment) {
+    reservedBytes -= segment.bytes();
+    freeingBytes += segment.bytes();
+  }
+
+  /**
+   * Waits until the memory of evicted segments is free, so that it does not exist twice. NCCL frees
+   * memory only when its communicators have ended their registrations.
+   */
+  private synchronized void awaitFreed(long claimed) {
+    Deadline deadline = Deadline.after(FREEING_TIMEOUT);
+    try {
+      while (reservedBytes + freeingBytes > budgetBytes) {
+        if (deadline.expired()) {
+          throw stillFreeing(deadline.toString());
+        }
+        TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      unclaim(claimed);
+      throw stillFreeing("the time until the thread was interrupted");
+    } catch (NoRoomException e) {
+      unclaim(claimed);
+      throw e;
+    }
+  }
+
+  private NoRoomException stillFreeing(String time) {
+    return new NoRoomException(
+        "%s of %s of %s were given up, and their users did not release them within %s"
+            .formatted(Bytes.text(freeingBytes), source.what(), device, time),
+        null);
   }
 
   /** Allocates a segment; if the driver has less memory, only the least length. */
@@ -214,6 +267,7 @@ public final class CudaMemoryPool implements AutoCloseable {
 
   private synchronized void unclaim(long bytes) {
     reservedBytes -= bytes;
+    notifyAll();
   }
 
   /** Returns memory; also after the close, for memory that was in use then. */
@@ -222,19 +276,74 @@ public final class CudaMemoryPool implements AutoCloseable {
     synchronized (this) {
       segment.give(offset, length);
       takenBytes -= length;
-      if (!closed || !segment.isUnused()) {
+      if (!endsNow(segment)) {
         return;
       }
     }
     release(segment);
   }
 
+  /** Whether a segment of a closed pool has no users any more. The caller holds the monitor. */
+  private boolean endsNow(PoolSegment segment) {
+    if (!closed || !segment.isUnused() || segment.isLent()) {
+      return false;
+    }
+    segments.remove(segment);
+    retire(segment);
+    return true;
+  }
+
+  /**
+   * Lends a segment with taken memory to another process. A quarter of the budget is never lent:
+   * lent segments cannot be evicted.
+   *
+   * @return false if the segment is unused, or too much would be lent
+   */
+  synchronized boolean lend(PoolSegment segment) {
+    if (closed || segment.isUnused()) {
+      return false;
+    }
+    if (!segment.isLent()) {
+      if (segment.bytes() > budgetBytes - budgetBytes / 4 - lentBytes) {
+        return false;
+      }
+      lentBytes += segment.bytes();
+    }
+    segment.lend();
+    return true;
+  }
+
+  /** Ends a loan; also after the close. */
+  void endLoan(PoolSegment segment) {
+    synchronized (this) {
+      segment.endLoan();
+      lentBytes -= segment.isLent() ? 0 : segment.bytes();
+      if (!endsNow(segment)) {
+        return;
+      }
+    }
+    release(segment);
+  }
+
+  /** Whether a lent segment is to be returned. */
+  synchronized boolean wants(PoolSegment segment) {
+    return closed || segment.isWantedBack();
+  }
+
   private void release(PoolSegment segment) {
+    if (source == Kind.DEVICE) {
+      IpcSegment.remove(segment);
+    }
     try {
-      source.free(device, segment.address(), segment.bytes());
+      source.free(device, segment.address(), segment.bytes(), () -> freed(segment));
     } catch (RuntimeException e) {
       LOG.warn("{}: {} is left to the driver", device, Bytes.text(segment.bytes()), e);
     }
+  }
+
+  private synchronized void freed(PoolSegment segment) {
+    freeingBytes -= segment.bytes();
+    notifyAll();
   }
 
   /** Frees unused segments; the driver may wait for running work. */
@@ -248,17 +357,24 @@ public final class CudaMemoryPool implements AutoCloseable {
 
   private void takeUnused(List<PoolSegment> unused) {
     for (PoolSegment segment : segments) {
-      if (segment.isUnused()) {
+      if (segment.isUnused() && segment.isLent()) {
+        segment.wantBack();
+      } else if (segment.isUnused()) {
         unused.add(segment);
-        reservedBytes -= segment.bytes();
+        retire(segment);
       }
     }
     segments.removeAll(unused);
   }
 
-  /** Allocated bytes, taken or not. */
+  /** Allocated bytes, taken or not, with those that are being freed. */
   public synchronized long reservedBytes() {
-    return reservedBytes;
+    return reservedBytes + freeingBytes;
+  }
+
+  /** The bytes of segments that other processes may have mapped. */
+  public synchronized long lentBytes() {
+    return lentBytes;
   }
 
   /** Taken bytes, each piece rounded up to 512. */
@@ -284,7 +400,7 @@ public final class CudaMemoryPool implements AutoCloseable {
     return source;
   }
 
-  /** Frees unused segments now, and the others when their last memory is returned. */
+  /** Frees unused segments now, and the others when their last memory and loan is returned. */
   @Override
   public void close() {
     List<PoolSegment> unused = new ArrayList<>();
@@ -311,6 +427,8 @@ public final class CudaMemoryPool implements AutoCloseable {
     private final long bytes;
     private final OffsetLedger ledger;
     private long takenBytes;
+    private int loans;
+    private boolean wantedBack;
 
     PoolSegment(long address, long bytes) {
       this.address = address;
@@ -340,35 +458,31 @@ public final class CudaMemoryPool implements AutoCloseable {
       takenBytes -= length;
     }
 
+    /** Whether no memory is taken from it. */
     boolean isUnused() {
       return takenBytes == 0;
     }
-  }
 
-  /** Allocates memory with the driver's plain functions. Stateless. */
-  static final class DriverMemory {
-    private static final int PORTABLE = 1;
-
-    private DriverMemory() {}
-
-    static long allocate(CudaDevice device, long bytes, Kind kind) {
-      device.use();
-      long[] address = new long[1];
-      CudaLibrary.check(
-          kind == Kind.DEVICE
-              ? CudaFunctions.cuMemAlloc_v2(address, bytes)
-              : CudaFunctions.cuMemHostAlloc(address, bytes, PORTABLE),
-          "allocating " + Bytes.text(bytes) + " of " + kind.what() + " of " + device);
-      return address[0];
+    /** Whether another process may have mapped it. */
+    boolean isLent() {
+      return loans > 0;
     }
 
-    static void free(CudaDevice device, long address, Kind kind) {
-      device.use();
-      CudaLibrary.check(
-          kind == Kind.DEVICE
-              ? CudaFunctions.cuMemFree_v2(address)
-              : CudaFunctions.cuMemFreeHost(address),
-          "freeing " + kind.what() + " of " + device);
+    void lend() {
+      loans++;
+    }
+
+    void endLoan() {
+      loans--;
+      wantedBack &= loans > 0;
+    }
+
+    void wantBack() {
+      wantedBack = true;
+    }
+
+    boolean isWantedBack() {
+      return wantedBack;
     }
   }
 }

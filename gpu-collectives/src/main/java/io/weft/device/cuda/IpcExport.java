@@ -34,29 +34,29 @@ public final class IpcExport implements AutoCloseable {
     HostEvent lease = new HostEvent("an export of " + memory.bytes() + " bytes");
     memory.usedUntil(lease);
     try {
-      return new IpcExport(handle(memory), lease);
+      return new IpcExport(handle(memory.device(), memory.address(), memory.bytes()), lease);
     } catch (RuntimeException e) {
       lease.fail(e);
       throw e;
     }
   }
 
-  private static IpcHandle handle(CudaMemory memory) {
-    CudaDevice device = memory.device();
+  /** Describes memory of {@link CudaMemoryPool.Kind#DEVICE} for other processes. */
+  static IpcHandle handle(CudaDevice device, long address, long bytes) {
     device.use();
     byte[] handle = new byte[IpcMemoryHandle.BYTES];
     CudaLibrary.check(
-        CudaFunctions.cuIpcGetMemHandle(handle, memory.address()),
+        CudaFunctions.cuIpcGetMemHandle(handle, address),
         "cuIpcGetMemHandle of memory of " + device);
     long[] base = new long[1];
     CudaLibrary.check(
-        CudaFunctions.cuMemGetAddressRange_v2(base, new long[1], memory.address()),
+        CudaFunctions.cuMemGetAddressRange_v2(base, new long[1], address),
         "cuMemGetAddressRange of memory of " + device);
     return new IpcHandle(
         ProcessHandle.current().pid(),
         device.description().uuid(),
-        memory.address() - base[0],
-        memory.bytes(),
+        address - base[0],
+        bytes,
         handle);
   }
 

@@ -20,6 +20,9 @@ import java.util.UUID;
 public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] handle) {
   private static final int HEAD_BYTES = 5 * Long.BYTES;
 
+  /** The length of {@link #encode}. */
+  public static final int ENCODED_BYTES = HEAD_BYTES + IpcMemoryHandle.BYTES;
+
   public IpcHandle {
     if (offset < 0 || bytes < 1 || handle.length != IpcMemoryHandle.BYTES) {
       throw new IllegalArgumentException(
@@ -35,7 +38,7 @@ public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] hand
 
   /** Encodes it for a message to another process. */
   public byte[] encode() {
-    return ByteBuffer.allocate(HEAD_BYTES + IpcMemoryHandle.BYTES)
+    return ByteBuffer.allocate(ENCODED_BYTES)
         .putLong(pid)
         .putLong(gpu.getMostSignificantBits())
         .putLong(gpu.getLeastSignificantBits())
@@ -51,7 +54,7 @@ public record IpcHandle(long pid, UUID gpu, long offset, long bytes, byte[] hand
    * @throws IllegalArgumentException for any other message
    */
   public static IpcHandle decode(byte[] message) {
-    if (message.length != HEAD_BYTES + IpcMemoryHandle.BYTES) {
+    if (message.length != ENCODED_BYTES) {
       throw new IllegalArgumentException(
           message.length
               + " bytes are not a handle of device memory, which has "

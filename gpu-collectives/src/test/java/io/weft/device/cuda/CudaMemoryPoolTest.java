@@ -2,6 +2,7 @@ package io.weft.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.weft.device.DoubleLibraries;
 import io.weft.device.HostEvent;
@@ -12,8 +13,12 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -101,6 +106,86 @@ class CudaMemoryPoolTest {
         assertThat(pool.reservedBytes()).isEqualTo(8 * MIB);
       }
     }
+  }
+
+  /** Frees segments only when it is told, as NCCL's memory when registrations have ended. */
+  private static final class LateSource implements CudaMemorySource {
+    private final Queue<Runnable> waiting = new ConcurrentLinkedQueue<>();
+    private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong most = new AtomicLong();
+
+    @Override
+    public String what() {
+      return "late memory";
+    }
+
+    @Override
+    public long granularity() {
+      return MIB;
+    }
+
+    @Override
+    public long allocate(CudaDevice device, long length) {
+      long address = CudaMemoryPool.Kind.DEVICE.allocate(device, length);
+      most.accumulateAndGet(bytes.addAndGet(length), Math::max);
+      return address;
+    }
+
+    @Override
+    public void free(CudaDevice device, long address, long length) {
+      CudaMemoryPool.Kind.DEVICE.free(device, address, length);
+      bytes.addAndGet(-length);
+    }
+
+    @Override
+    public void free(CudaDevice device, long address, long length, Runnable freed) {
+      waiting.add(
+          () -> {
+            free(device, address, length);
+            freed.run();
+          });
+    }
+
+    void freeAll() {
+      for (Runnable next = waiting.poll(); next != null; next = waiting.poll()) {
+        next.run();
+      }
+    }
+  }
+
+  @Test
+  void memoryThatIsFreedLateNeverExceedsTheBudget() {
+    LateSource source = new LateSource();
+    CudaMemoryPool pool = CudaMemoryPool.open(device, source, 8 * MIB);
+    pool.take(6 * MIB).close();
+    CompletableFuture<CudaMemory> taken =
+        CompletableFuture.supplyAsync(
+            () -> pool.take(8 * MIB), task -> new Thread(task, "large").start());
+    await().until(() -> !source.waiting.isEmpty());
+    assertThat(pool.reservedBytes()).as("both segments count").isEqualTo(14 * MIB);
+    source.freeAll();
+    taken.join().close();
+    assertThat(source.most.get()).isEqualTo(8 * MIB);
+    pool.close();
+    source.freeAll();
+    assertThat(source.bytes.get()).isZero();
+  }
+
+  @Test
+  void memoryThatIsNotFreedInTimeIsALackOfRoom() {
+    LateSource source = new LateSource();
+    CudaMemoryPool pool = CudaMemoryPool.open(device, source, 8 * MIB);
+    pool.take(6 * MIB).close();
+    assertThatThrownBy(() -> pool.take(8 * MIB))
+        .isInstanceOf(NoRoomException.class)
+        .hasMessageContaining("6.0 MiB of late memory")
+        .hasMessageContaining("did not release them within");
+    try (CudaMemory small = pool.take(2 * MIB)) {
+      assertThat(small.bytes()).as("the rest of the budget").isEqualTo(2 * MIB);
+    }
+    assertThat(source.most.get()).isEqualTo(8 * MIB);
+    pool.close();
+    source.freeAll();
   }
 
   /** With random sizes and lifetimes, no two pieces overlap and all memory returns. */

@@ -10,7 +10,6 @@ import io.weft.device.Event.State;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
 import io.weft.device.UsesDoubles;
-import io.weft.device.cuda.CudaMemoryPool.DriverMemory;
 import io.weft.memory.Memory;
 import io.weft.testgpus.UsesGpu;
 import java.time.Duration;

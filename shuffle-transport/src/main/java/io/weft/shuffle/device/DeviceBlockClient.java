@@ -5,6 +5,7 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
+import io.weft.device.HostEvent;
 import io.weft.device.cuda.TieredLease;
 import io.weft.shuffle.device.DeviceCatalog.DeviceOutput;
 import io.weft.shuffle.device.DeviceSlice.DeviceRows;
@@ -18,8 +19,10 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.LongStream;
 import org.slf4j.Logger;
@@ -29,9 +32,12 @@ import org.slf4j.LoggerFactory;
  * Fetches device blocks of other executors to this executor's device. Requests to one executor run
  * in order, and those to different executors side by side. Thread-safe; callers wait.
  */
-public final class DeviceBlockClient implements AutoCloseable {
+public final class DeviceBlockClient implements BlockFetches, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockClient.class);
   private static final long CHECK_NANOS = 100_000_000;
+
+  /** The limit of a wait for the memory of a group that was given up. */
+  private static final Duration FREE_TIMEOUT = Duration.ofSeconds(5);
 
   /** Executors that may leave requests unanswered without delaying requests to others. */
   private static final int THREADS = 32;
@@ -42,6 +48,9 @@ public final class DeviceBlockClient implements AutoCloseable {
   private final DeviceId own;
   private final Duration timeout;
   private final PeerLanes lanes;
+
+  /** The groups that are ahead. */
+  private final Set<Group> ahead = ConcurrentHashMap.newKeySet();
 
   /** Sends requests to the servers of other executors. */
   @FunctionalInterface
@@ -92,36 +101,50 @@ public final class DeviceBlockClient implements AutoCloseable {
    */
   public List<List<DeviceRows>> fetch(String executor, List<DeviceBlock> blocks, Runnable wanted)
       throws DeviceFetchException {
-    return start(executor, blocks).await(wanted);
+    return start(executor, blocks, false).await(wanted);
   }
 
-  /**
-   * Starts to fetch blocks of one executor, all at once. Does not wait. Fetches of another executor
-   * arrive in the order of their starts, whether or not they are awaited.
-   *
-   * @return the caller awaits or closes it
-   */
-  public BlockFetch start(String executor, List<DeviceBlock> blocks) {
-    return new BlockFetch(executor, blocks);
+  @Override
+  public BlockFetch start(String executor, List<DeviceBlock> blocks, boolean isAhead) {
+    Group made = new Group(executor, blocks, isAhead ? GroupState.AHEAD : GroupState.CLAIMED);
+    if (isAhead) {
+      ahead.add(made);
+    }
+    return made;
   }
 
-  /** Blocks of one executor; those of another one are on their way. For one thread. */
-  public final class BlockFetch implements AutoCloseable {
+  @Override
+  public boolean makeRoom(Runnable wanted) {
+    List<Group> dropped = ahead.stream().filter(Group::drop).toList();
+    dropped.forEach(group -> group.awaitFree(wanted));
+    return !dropped.isEmpty();
+  }
+
+  private enum GroupState {
+    AHEAD,
+    CLAIMED,
+    ENDED
+  }
+
+  private final class Group implements BlockFetch {
     private final String executor;
     private final List<DeviceBlock> blocks;
     private final AtomicReference<PendingFetch> pending = new AtomicReference<>();
-    private final AtomicBoolean givenUp = new AtomicBoolean();
+    private final AtomicReference<GroupState> state;
+    private final HostEvent free;
     private final Event posted;
 
-    private BlockFetch(String executor, List<DeviceBlock> blocks) {
+    Group(String executor, List<DeviceBlock> blocks, GroupState state) {
       this.executor = executor;
       this.blocks = List.copyOf(blocks);
+      this.state = new AtomicReference<>(state);
+      this.free = new HostEvent("the end of a fetch from executor " + executor);
       this.posted =
           lanes.submit(
               executor,
               "a request to executor " + executor + " for blocks of its GPU",
               () -> {
-                if (!givenUp.get() && !isOwn()) {
+                if (this.state.get() != GroupState.ENDED && !isOwn()) {
                   pending.set(request(executor, this.blocks));
                 }
               });
@@ -131,7 +154,7 @@ public final class DeviceBlockClient implements AutoCloseable {
       return executor.equals(own.executor());
     }
 
-    /** The bytes that it receives; 0 while that is unknown. */
+    @Override
     public long bytes() {
       PendingFetch known = pending.get();
       return known == null
@@ -142,11 +165,27 @@ public final class DeviceBlockClient implements AutoCloseable {
               .sum();
     }
 
-    /**
-     * Waits for all blocks; see {@link DeviceBlockClient#fetch}. Ends the fetch if it fails. Call
-     * it once.
-     */
+    @Override
+    public boolean claim() {
+      boolean claimed = state.compareAndSet(GroupState.AHEAD, GroupState.CLAIMED);
+      ahead.remove(this);
+      return claimed || state.get() == GroupState.CLAIMED;
+    }
+
+    /** Ends it if it is ahead. Returns whether it was. */
+    boolean drop() {
+      if (!state.compareAndSet(GroupState.AHEAD, GroupState.ENDED)) {
+        return false;
+      }
+      close();
+      return true;
+    }
+
+    @Override
     public List<List<DeviceRows>> await(Runnable wanted) throws DeviceFetchException {
+      if (!claim()) {
+        throw new IllegalStateException("a fetch from executor " + executor + " was dropped");
+      }
       try {
         DeviceBlockClient.this.await(posted, wanted);
         if (isOwn()) {
@@ -163,11 +202,29 @@ public final class DeviceBlockClient implements AutoCloseable {
       }
     }
 
-    /** Ends a fetch that was not awaited: withdraws its arrays and frees those that have come. */
+    @Override
+    public void awaitFree(Runnable wanted) {
+      try {
+        DeviceBlockClient.this.await(free, FREE_TIMEOUT, wanted);
+      } catch (EventTimeoutException e) {
+        LOG.info("Blocks of executor {} that were given up: {}", executor, e.getMessage());
+      }
+    }
+
+    /** Withdraws arrays also if they are requested only after the reader has given up. */
     @Override
     public void close() {
-      givenUp.set(true);
-      closeLater(posted, pending);
+      state.set(GroupState.ENDED);
+      ahead.remove(this);
+      posted.whenDone(
+          cause -> {
+            PendingFetch late = pending.get();
+            if (late == null) {
+              free.complete();
+            } else {
+              late.close(free);
+            }
+          });
     }
   }
 
@@ -200,19 +257,29 @@ public final class DeviceBlockClient implements AutoCloseable {
     void await(DeviceBlockClient client, Runnable wanted) throws DeviceFetchException {
       for (Arrival arrival : all) {
         try {
-          client.await(arrival.event(), wanted);
+          client.await(arrival.buffer().event(), wanted);
         } catch (EventFailedException | EventTimeoutException e) {
           throw client.failure(executor, arrival.block(), e);
         }
       }
     }
 
-    void close() {
+    /** Frees the arrays that have come, and the others when their transfers have ended. */
+    void close(HostEvent free) {
       rows.forEach(each -> each.forEach(DeviceRows::close));
+      AtomicInteger left = new AtomicInteger(all.size() + 1);
+      Runnable ended =
+          () -> {
+            if (left.decrementAndGet() == 0) {
+              free.complete();
+            }
+          };
+      all.forEach(arrival -> arrival.buffer().memory().whenReturned(ended));
+      ended.run();
     }
   }
 
-  private record Arrival(DeviceBlock block, Event event) {}
+  private record Arrival(DeviceBlock block, ReceivedBuffer buffer) {}
 
   /** Runs on the executor's lane, because transfers between two devices match by order. */
   private PendingFetch request(String executor, List<DeviceBlock> blocks)
@@ -245,7 +312,7 @@ public final class DeviceBlockClient implements AutoCloseable {
       for (TableLayout table : ready.tables().get(i)) {
         ReceivedBuffer buffer = received.get(arrivals.size());
         ofBlock.add(DeviceRows.received(table, buffer));
-        arrivals.add(new Arrival(blocks.get(i), buffer.event()));
+        arrivals.add(new Arrival(blocks.get(i), buffer));
       }
       rows.add(ofBlock);
     }
@@ -280,6 +347,10 @@ public final class DeviceBlockClient implements AutoCloseable {
   }
 
   private void await(Event event, Runnable wanted) {
+    await(event, timeout, wanted);
+  }
+
+  private static void await(Event event, Duration timeout, Runnable wanted) {
     Deadline deadline = Deadline.after(timeout);
     while (true) {
       wanted.run();
@@ -292,17 +363,6 @@ public final class DeviceBlockClient implements AutoCloseable {
         }
       }
     }
-  }
-
-  /** Withdraws arrays that were requested before the reader gave up. */
-  private static void closeLater(Event posted, AtomicReference<PendingFetch> pending) {
-    posted.whenDone(
-        cause -> {
-          PendingFetch late = pending.get();
-          if (late != null) {
-            late.close();
-          }
-        });
   }
 
   private DeviceFetchException failure(String executor, DeviceBlock block, RuntimeException e) {

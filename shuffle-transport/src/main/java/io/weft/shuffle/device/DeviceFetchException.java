@@ -11,7 +11,8 @@ public final class DeviceFetchException extends IOException {
 
   private final transient DeviceBlock block;
 
-  DeviceFetchException(DeviceBlock block, String message, Throwable cause) {
+  /** Creates an exception for a block; the message names it and both executors. */
+  public DeviceFetchException(DeviceBlock block, String message, Throwable cause) {
     super(message, cause);
     this.block = block;
   }

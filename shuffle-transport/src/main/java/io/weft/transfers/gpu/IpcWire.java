@@ -5,12 +5,16 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
 import io.weft.device.Deadline;
+import io.weft.device.Event;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.transfers.Manifest;
 import io.weft.transfers.Manifest.ManifestEntry;
 import io.weft.transfers.TransferWire;
+import io.weft.transfers.gpu.LentSegments.Agreed;
+import io.weft.transfers.gpu.LentSegments.Copy;
+import io.weft.transfers.gpu.LentSegments.Lending;
 import io.weft.transfers.gpu.SharedRoom.ReleasedRooms;
 import io.weft.transfers.gpu.StagedWire.WaveSplitter;
 import java.nio.ByteBuffer;
@@ -22,12 +26,14 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * A wire between two GPUs of one kernel, or two ends on one GPU, without a copy through the host.
- * The sender copies a wave into a shared room that the receiver has mapped, and the receiver copies
- * it out. The hosts exchange only their progress. The room's two slots alternate, so that one wave
- * is copied in while the other is copied out. Both ends must use such a wire.
+ * The hosts exchange only messages. Both ends must use such a wire.
  *
- * <p>The sender's own array is not mapped. Its owner could not free it before the other end had
- * unmapped it, and mapping takes longer than a copy within the device.
+ * <p>An array in a pool of device memory, such as a block of a shuffle, is copied once: the
+ * receiver has mapped the pool's segment and copies out of it, see {@link LentSegments}. Other
+ * memory cannot be mapped, because its owner could free it meanwhile, or the driver does not export
+ * it. It is copied twice: the sender copies a wave into a shared room that the receiver has mapped,
+ * and the receiver copies it out. The room's two slots alternate, so that one wave is copied in
+ * while the other is copied out.
  */
 final class IpcWire implements TransferWire {
   private static final long POLL_NANOS = 20_000;
@@ -68,19 +74,28 @@ final class IpcWire implements TransferWire {
 
   @Override
   public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
+    if (sends.isEmpty() && receives.isEmpty()) {
+      return;
+    }
+    Lending lending = room.segments().lend(sends);
     try {
-      moveAll(
-          WaveSplitter.of(sends, SharedRoom.WAVE_BYTES),
-          WaveSplitter.of(receives, SharedRoom.WAVE_BYTES));
+      Agreed agreed = room.segments().agree(host, lending, receives);
+      for (Copy copy : agreed.copies()) {
+        room.stream().copyOnDevice(copy.to().address(), copy.from(), copy.to().bytes());
+      }
+      moveWaves(
+          WaveSplitter.of(agreed.sends(), SharedRoom.WAVE_BYTES),
+          WaveSplitter.of(agreed.receives(), SharedRoom.WAVE_BYTES));
     } catch (RuntimeException | Error e) {
-      keep(sends, e);
-      keep(receives, e);
+      // The other end may still read what was lent, and then report success.
+      keep(sends, lending.lends() ? room.left() : rest, e);
+      keep(receives, rest, e);
       throw e;
     }
   }
 
   /** Moves all waves. When both ends have finished a wave, the slot of the previous one is free. */
-  private void moveAll(List<List<TypedBuffer>> there, List<List<TypedBuffer>> back) {
+  private void moveWaves(List<List<TypedBuffer>> there, List<List<TypedBuffer>> back) {
     int waves = Math.max(there.size(), back.size());
     for (int wave = 0; wave < waves; wave++) {
       long to = room.own(wave);
@@ -95,9 +110,7 @@ final class IpcWire implements TransferWire {
         from += array.bytes();
       }
     }
-    if (waves > 0) {
-      sync(waves);
-    }
+    sync(waves);
   }
 
   private static List<TypedBuffer> wave(List<List<TypedBuffer>> waves, int wave) {
@@ -138,10 +151,10 @@ final class IpcWire implements TransferWire {
     }
   }
 
-  private void keep(List<TypedBuffer> arrays, Throwable cause) {
+  private static void keep(List<TypedBuffer> arrays, Event until, Throwable cause) {
     for (TypedBuffer array : arrays) {
       try {
-        array.owner().usedUntil(rest);
+        array.owner().usedUntil(until);
       } catch (RuntimeException e) {
         cause.addSuppressed(e);
       }

@@ -3,6 +3,8 @@ package io.weft.transfers.gpu;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.nccl.PeerWindow;
 import io.weft.device.Deadline;
+import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
@@ -19,7 +21,8 @@ import org.slf4j.LoggerFactory;
 /**
  * GPU memory that the two ends of a pair share while their wire is open. Each end owns one room,
  * which the other end has mapped, with two slots of one wave each. The owner writes and the other
- * end only reads. Used by one thread at a time.
+ * end only reads. The ends also lend each other segments of their pools. Used by one thread at a
+ * time.
  */
 final class SharedRoom implements AutoCloseable {
   /** The size of a slot. */
@@ -33,12 +36,15 @@ final class SharedRoom implements AutoCloseable {
 
   private final CudaStream stream;
   private final CudaMemory memory;
+  private final LentSegments segments;
+  private final HostEvent left = new HostEvent("the other end's use of mapped memory");
   private PeerWindow window;
   private int rank;
 
   private SharedRoom(CudaStream stream, CudaMemory memory) {
     this.stream = stream;
     this.memory = memory;
+    this.segments = new LentSegments(stream.device());
   }
 
   /**
@@ -73,6 +79,15 @@ final class SharedRoom implements AutoCloseable {
     return stream;
   }
 
+  LentSegments segments() {
+    return segments;
+  }
+
+  /** Completes when the other end does not read this end's memory any more. */
+  Event left() {
+    return left;
+  }
+
   /** The address that this end writes a wave to. */
   long own(int wave) {
     return slot(rank, wave);
@@ -96,6 +111,7 @@ final class SharedRoom implements AutoCloseable {
   boolean depart() {
     try {
       if (stream.awaitIdle(Deadline.after(REST))) {
+        segments.unmapAll();
         window.depart(Deadline.after(REST));
         memory.close();
         return true;
@@ -113,6 +129,8 @@ final class SharedRoom implements AutoCloseable {
   boolean tryRelease() {
     try {
       if (window.tryRelease(Deadline.after(REST))) {
+        segments.endLoans();
+        left.complete();
         stream.close();
         return true;
       }
@@ -131,7 +149,8 @@ final class SharedRoom implements AutoCloseable {
 
   /**
    * Shared rooms that this end has left and the other end may still have mapped. They are polled
-   * when a room is opened or left. Thread-safe; no lock is held during calls to the driver.
+   * when a room is opened or left, and with {@link io.weft.transfers.ReceiveMemory#reclaim}.
+   * Thread-safe; no lock is held during calls to the driver.
    */
   static final class ReleasedRooms {
     private static final long POLL_NANOS = 1_000_000;

@@ -38,6 +38,7 @@ import io.weft.transfers.TransferBuffer;
 import io.weft.transfers.TransferWire;
 import io.weft.transfers.TransferWire.CommunicatorWire;
 import io.weft.transfers.gpu.GpuCommunicators.GpuEndpoint;
+import io.weft.transfers.gpu.SharedRoom.ReleasedRooms;
 import io.weft.transfers.gpu.TransferGpuState.GpuBuffers;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -186,6 +187,11 @@ public final class TransferGpu implements AutoCloseable {
       return device
           .whyNotHere(source.address(), source.bytes())
           .map(reason -> reason + "; copy it there first, or send it from device 0, the host");
+    }
+
+    @Override
+    public void reclaim() {
+      opening.now().map(TransferGpuState::released).ifPresent(ReleasedRooms::poll);
     }
 
     @Override

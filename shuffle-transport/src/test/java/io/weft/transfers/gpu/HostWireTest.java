@@ -136,13 +136,107 @@ class HostWireTest {
   }
 
   @Test
-  void wavesGoThroughMemoryThatBothMap() throws Exception {
+  void arraysInPoolsAreCopiedOnce() throws Exception {
     connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
     exchange();
     int unused = TestGpus.controls().cudaDoubleHostCopies();
+    long before = bytesCopied();
     exchange();
+    assertThat(bytesCopied()).as("after " + before).isEqualTo(BYTES + 1000);
     assertThat(TestGpus.controls().cudaDoubleHostCopies()).isZero();
     assertThat(obstacles).containsExactly("", "");
+    assertThat(pool.lentBytes()).isPositive();
+  }
+
+  private static long bytesCopied() {
+    return TestGpus.controls().cudaDoubleDeviceBytesCopied();
+  }
+
+  /** A pool does not lend all of its memory. */
+  @Test
+  void otherMemoryGoesInWavesThroughMemoryThatBothMap() throws Exception {
+    long largeBytes = 2 * SharedRoom.BYTES + SharedRoom.WAVE_BYTES;
+    CudaMemoryPool scarce =
+        CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, largeBytes * 5 / 4);
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    CudaMemory large = scarce.take(largeBytes);
+    CudaMemory small = scarce.take(1000);
+    CudaMemory to = ends.get(1).memory().take(large.bytes());
+    CudaMemory smallTo = ends.get(1).memory().take(1000);
+    for (long at = 0; at < large.bytes(); at++) {
+      Memory.putByte(large.address() + at, (byte) (at * 31 >> 3));
+    }
+    Memory.setMemory(small.address(), 1000, (byte) 9);
+    exchange();
+    long before = bytesCopied();
+    CompletableFuture<Void> other = move(1, List.of(), List.of(bytes(to), bytes(smallTo)));
+    move(0, List.of(bytes(large), bytes(small)), List.of()).join();
+    other.join();
+    assertThat(bytesCopied()).as("after " + before).isEqualTo(2 * large.bytes() + 1000);
+    long wrong = 0;
+    for (long at = 0; at < large.bytes(); at++) {
+      wrong += Memory.getByte(to.address() + at) == (byte) (at * 31 >> 3) ? 0 : 1;
+    }
+    assertThat(wrong).isZero();
+    assertThat(Memory.getByte(smallTo.address() + 999)).isEqualTo((byte) 9);
+    List.of(large, small, to, smallTo).forEach(CudaMemory::close);
+    scarce.close();
+  }
+
+  /** A pool that needs the memory for another size gets it with the pair's next move. */
+  @Test
+  void lentMemoryReturnsWhenItsPoolNeedsIt() throws Exception {
+    pool.close();
+    pool = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, 16 << 20);
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    CudaMemory to = ends.get(1).memory().take(8 << 20);
+    try (CudaMemory from = pool.take(8 << 20)) {
+      moveTo(from, to);
+    }
+    assertThat(pool.lentBytes()).isEqualTo(8 << 20);
+    assertThatThrownBy(() -> pool.take(12 << 20)).hasMessageContaining("exceed the budget");
+    CudaMemoryPool elsewhere =
+        CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, SharedRoom.BYTES);
+    try (CudaMemory from = elsewhere.take(8 << 20)) {
+      moveTo(from, to);
+    }
+    assertThat(pool.lentBytes()).isZero();
+    pool.take(12 << 20).close();
+    to.close();
+    elsewhere.close();
+  }
+
+  private void moveTo(CudaMemory from, CudaMemory to) {
+    CompletableFuture<Void> other = move(1, List.of(), List.of(bytes(to)));
+    move(0, List.of(bytes(from)), List.of()).join();
+    other.join();
+  }
+
+  /** The other end may still read the sender's memory after the sender has failed. */
+  @Test
+  void failedSendsStayUntilTheOtherEndHasLeft() throws Exception {
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    exchange();
+    CudaMemory from = pool.take(BYTES);
+    CudaMemory to = ends.get(1).memory().take(BYTES);
+    TestGpus.controls().cudaDoublePause(1);
+    CompletableFuture<Void> receiving = move(1, List.of(), List.of(bytes(to)));
+    CompletableFuture<Void> sending = move(0, List.of(bytes(from)), List.of());
+    wires.forEach(wire -> wire.abort("for the test"));
+    assertThatThrownBy(() -> sending.get(15, TimeUnit.SECONDS))
+        .hasMessageContaining("for the test");
+    assertThatThrownBy(() -> receiving.get(15, TimeUnit.SECONDS))
+        .hasMessageContaining("for the test");
+    from.close();
+    to.close();
+    TestGpus.controls().cudaDoublePause(0);
+    wires.remove(0).close();
+    assertThat(ends.get(0).released().poll()).isOne();
+    assertThat(pool.takenBytes()).isEqualTo((BYTES + 511) & -512);
+    wires.remove(0).close();
+    assertThat(ends.get(0).released().poll()).isZero();
+    assertThat(pool.takenBytes()).isZero();
+    assertThat(pool.lentBytes()).isZero();
   }
 
   @Test
@@ -202,7 +296,12 @@ class HostWireTest {
     TestGpus.controls().cudaDoublePause(0);
     wires.forEach(HostWire::close);
     wires.clear();
-    await().untilAsserted(() -> assertThat(pool.takenBytes()).isZero());
+    await()
+        .untilAsserted(
+            () -> {
+              ends.forEach(end -> assertThat(end.released().poll()).isZero());
+              assertThat(pool.takenBytes()).isZero();
+            });
   }
 
   /** An abort ends the wait for an end that never comes to the first round. */

@@ -326,7 +326,7 @@ public final class DeviceExchange {
     }
   }
 
-  /** Closes it; returns false if some of its memory is still in use. */
+  /** Closes it; returns false if some of its memory is still in use, also by other processes. */
   boolean close() {
     client.close();
     server.close();
@@ -336,7 +336,7 @@ public final class DeviceExchange {
     catalog.close();
     partitioner.close();
     tiers.close();
-    return tiers.memory().takenBytes() == 0;
+    return tiers.memory().takenBytes() == 0 && tiers.memory().lentBytes() == 0;
   }
 
   /**

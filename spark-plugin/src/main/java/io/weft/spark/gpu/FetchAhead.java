@@ -59,7 +59,7 @@ public final class FetchAhead {
     }
   }
 
-  /** Ends all fetches but the first; returns whether any was under way. */
+  /** Ends all fetches but the first and frees their memory; returns whether any was under way. */
   boolean free() {
     boolean any = false;
     for (TableFetch each : fetches) {

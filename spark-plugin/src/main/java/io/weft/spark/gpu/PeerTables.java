@@ -1,9 +1,10 @@
 package io.weft.spark.gpu;
 
 import io.weft.device.cuda.CudaException;
+import io.weft.shuffle.device.BlockFetches;
+import io.weft.shuffle.device.BlockFetches.BlockFetch;
 import io.weft.shuffle.device.Concatenation;
 import io.weft.shuffle.device.DeviceBlock;
-import io.weft.shuffle.device.DeviceBlockClient.BlockFetch;
 import io.weft.shuffle.device.DeviceFetchException;
 import io.weft.shuffle.device.DeviceSlice.DeviceRows;
 import io.weft.shuffle.device.TableLayout;
@@ -18,14 +19,22 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Tables of another executor's blocks, fetched as one group from its device to this one. If receive
- * memory is short, the reader's later groups are given up, then the blocks come one by one. Blocks
- * that cannot be fetched so come through the hosts. Small tables are combined after the fetch. For
- * one task thread.
+ * memory is short, groups ahead are given up: first this reader's, then those of other tasks. They
+ * are fetched again later. If that does not help, the blocks come one by one. Blocks that cannot be
+ * fetched so come through the hosts. Small tables are combined after the fetch. For one task
+ * thread.
  */
 final class PeerTables implements TableFetch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerTables.class);
 
+  /**
+   * How often a group waits for other tasks' memory. They may start new groups ahead meanwhile, so
+   * this could go on for long.
+   */
+  private static final int MOST_ROOMS = 4;
+
   private final DeviceExchange device;
+  private final BlockFetches client;
   private final String executor;
   private final Queue<DeviceBlock> blocks;
   private final Runnable cancelCheck;
@@ -38,6 +47,9 @@ final class PeerTables implements TableFetch {
 
   private boolean startedAhead;
 
+  /** How often other tasks' groups were given up for the next group. */
+  private int rooms;
+
   /** The blocks of a group. */
   private int groupBlocks;
 
@@ -49,11 +61,13 @@ final class PeerTables implements TableFetch {
 
   PeerTables(
       DeviceExchange device,
+      BlockFetches client,
       String executor,
       List<DeviceBlock> blocks,
       Runnable cancelCheck,
       FetchAhead ahead) {
     this.device = device;
+    this.client = client;
     this.executor = executor;
     this.blocks = new ArrayDeque<>(blocks);
     this.cancelCheck = cancelCheck;
@@ -67,9 +81,12 @@ final class PeerTables implements TableFetch {
 
   @Override
   public void start(boolean isAhead) {
+    if (started != null && !isAhead && !started.claim()) {
+      started = null; // Another task needed its memory.
+    }
     if (started == null && rows.isEmpty() && throughHosts == null && !blocks.isEmpty()) {
       List<DeviceBlock> group = group();
-      started = device.client().start(executor, group);
+      started = client.start(executor, group, isAhead);
       startedAhead = isAhead;
       FetchCounters.add(FetchCounter.GROUPS, 1);
       FetchCounters.add(FetchCounter.BLOCKS, group.size());
@@ -82,8 +99,10 @@ final class PeerTables implements TableFetch {
     if (started == null) {
       return false;
     }
-    started.close();
+    BlockFetch ended = started;
     started = null;
+    ended.close();
+    ended.awaitFree(cancelCheck);
     return true;
   }
 
@@ -115,6 +134,7 @@ final class PeerTables implements TableFetch {
     started = null;
     try {
       fetch.await(cancelCheck).forEach(rows::addAll);
+      rooms = 0;
     } catch (DeviceFetchException e) {
       cancelCheck.run();
       if (e.getCause() == null) {
@@ -135,6 +155,10 @@ final class PeerTables implements TableFetch {
     boolean wasAhead = startedAhead;
     startedAhead = false;
     if (ahead.free() || wasAhead) {
+      return true;
+    }
+    if (rooms < MOST_ROOMS && client.makeRoom(cancelCheck)) {
+      rooms++;
       return true;
     }
     groupBlocks = 1;
@@ -186,7 +210,10 @@ final class PeerTables implements TableFetch {
 
   @Override
   public void close() {
-    boolean unused = stop();
+    if (started != null) {
+      started.close();
+      started = null;
+    }
     blocks.clear();
     rows.forEach(DeviceRows::close);
     rows.clear();

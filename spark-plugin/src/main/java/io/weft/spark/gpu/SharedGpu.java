@@ -235,7 +235,7 @@ public final class SharedGpu {
   void close(boolean through) {
     endReturns();
     shared.forEach(ExportedMemory::close);
-    long taken = memory.takenBytes() + pinned.takenBytes();
+    long taken = memory.takenBytes() + memory.lentBytes() + pinned.takenBytes();
     memory.close();
     pinned.close();
     if (taken == 0 && through) {

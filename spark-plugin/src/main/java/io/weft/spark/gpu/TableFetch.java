@@ -50,7 +50,10 @@ public interface TableFetch extends AutoCloseable {
    */
   default void start(boolean ahead) {}
 
-  /** Ends what {@link #start} began and was not taken; returns whether there was anything. */
+  /**
+   * Ends what {@link #start} began and was not taken, and waits until its memory is free. Returns
+   * whether there was anything.
+   */
   default boolean stop() {
     return false;
   }
@@ -101,7 +104,7 @@ public interface TableFetch extends AutoCloseable {
       fetches.add(
           to == from + 1 && bytes > LARGEST_BYTES
               ? new HostTables(executor, together, cancelCheck)
-              : new PeerTables(device, executor, together, cancelCheck, ahead));
+              : new PeerTables(device, device.client(), executor, together, cancelCheck, ahead));
       from = to;
     }
     return fetches;

@@ -198,7 +198,8 @@ class HostReadsTest {
     for (TableFetch fetch :
         List.of(
             new HostTables(OWNER, List.of(gone), () -> {}),
-            new PeerTables(device, OWNER, List.of(gone), () -> {}, new FetchAhead(0)),
+            new PeerTables(
+                device, device.client(), OWNER, List.of(gone), () -> {}, new FetchAhead(0)),
             new LocalTables(device, OWNER, List.of(gone), () -> {}))) {
       for (int i = 0; i < 2; i++) {
         assertThatThrownBy(fetch::hasNext)
