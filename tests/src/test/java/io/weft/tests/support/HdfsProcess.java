@@ -59,9 +59,11 @@ public final class HdfsProcess implements BeforeAllCallback, AfterAllCallback {
   public void beforeAll(ExtensionContext context) throws IOException {
     folder = BuildTree.newFolder("hdfs");
     Path details = folder.resolve("details.json");
-    process = new ProcessBuilder(command(details)).redirectErrorStream(true)
-        .redirectOutput(log().toFile())
-        .start();
+    process =
+        new ProcessBuilder(command(details))
+            .redirectErrorStream(true)
+            .redirectOutput(log().toFile())
+            .start();
     try {
       Awaitility.await("HDFS, " + log())
           .atMost(START_LIMIT)

@@ -90,9 +90,7 @@ class ExecutorLossTest {
     try (KillAtTask killer = KillAtTask.arm(CLUSTER, stage, task)) {
       JavaRDD<String> rows = shuffled(route, adaptive, stage == 0 ? PAUSE_MILLIS : 0);
       Rows.assertSame(
-          "lost an executor",
-          expected,
-          sorted(Pause.before(rows, stage == 1 ? PAUSE_MILLIS : 0)));
+          "lost an executor", expected, sorted(Pause.before(rows, stage == 1 ? PAUSE_MILLIS : 0)));
       VICTIMS.add(killer.victim());
       assertThat(killer.diedInStage()).as("the executor died before the end of its stage").isTrue();
     }

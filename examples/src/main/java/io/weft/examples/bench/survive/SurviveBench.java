@@ -141,7 +141,7 @@ final class SurviveBench {
         if (late == MAX_LATE) {
           throw new IllegalStateException(
               "The executor died after the job's last task, %d times. Choose a longer job than %d s,"
-                  .formatted(late, options.seconds())
+                      .formatted(late, options.seconds())
                   + " or an earlier death than after %d %% of its tasks".formatted(percent));
         }
         continue;

@@ -121,8 +121,7 @@ public record SurviveReport(
         ("Medians of %d undisturbed runs, and of %d with each death, of a job of %d s with %,d rows"
                 + " in each of two shuffles. The rows were %s.")
             .formatted(undisturbed, runs, seconds, rows, passed() ? "equal" : "NOT EQUAL"));
-    int late =
-        sides.stream().flatMap(side -> side.deaths().stream()).mapToInt(Death::late).sum();
+    int late = sides.stream().flatMap(side -> side.deaths().stream()).mapToInt(Death::late).sum();
     if (late > 0) {
       notes.add(
           late
