@@ -43,7 +43,11 @@ public record ExecutorProcess(String id, long pid) {
 
   /** Waits for its end. */
   public void awaitEnd(Duration limit) {
-    Awaitility.await("end of " + this).atMost(limit).until(() -> !isRunning(pid));
+    Awaitility.await("end of " + this)
+        .atMost(limit)
+        .pollDelay(Duration.ZERO)
+        .pollInterval(Duration.ofMillis(2))
+        .until(() -> !isRunning(pid));
   }
 
   /**

@@ -15,6 +15,12 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   private final TreeSet<Integer> stages = new TreeSet<>();
   private final CompletableFuture<ExecutorProcess> victim = new CompletableFuture<>();
   private volatile long nanos;
+
+  /** The stage of the task, and in milliseconds since 1970 the death and its last task's end. */
+  private volatile int killedStage;
+
+  private volatile long died;
+  private volatile long lastEnd;
   private int ended;
 
   private KillAtTask(WeftCluster cluster, int stage, int task) {
@@ -30,15 +36,19 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
    * @param task the number of the task in the order of their ends, 1 for the first
    */
   public static KillAtTask arm(WeftCluster cluster, int stage, int task) {
+    // Events of the last tasks of the previous job may still be on their way to the listeners.
+    awaitEvents(cluster);
+    KillAtTask killer = new KillAtTask(cluster, stage, task);
+    cluster.context().addSparkListener(killer);
+    return killer;
+  }
+
+  private static void awaitEvents(WeftCluster cluster) {
     try {
-      // Events of the last tasks of the previous job may still be on their way to the listeners.
       cluster.context().listenerBus().waitUntilEmpty(TimeUnit.MINUTES.toMillis(3));
     } catch (TimeoutException e) {
       throw new AssertionError("the listeners have not caught up", e);
     }
-    KillAtTask killer = new KillAtTask(cluster, stage, task);
-    cluster.context().addSparkListener(killer);
-    return killer;
   }
 
   @Override
@@ -47,8 +57,12 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
     if (!victim.isDone() && stages.headSet(end.stageId()).size() == stage) {
       ended++;
       if (ended == task) {
+        killedStage = end.stageId();
         kill(end.taskInfo().executorId());
       }
+    }
+    if (victim.isDone() && end.stageId() == killedStage) {
+      lastEnd = Math.max(lastEnd, end.taskInfo().finishTime());
     }
   }
 
@@ -57,6 +71,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
       if (executor.id().equals(executorId)) {
         nanos = System.nanoTime();
         executor.kill();
+        died = System.currentTimeMillis();
         victim.complete(executor);
       }
     }
@@ -65,6 +80,17 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
   /** The killed executor. */
   public ExecutorProcess victim() {
     return victim.orTimeout(3, TimeUnit.MINUTES).join();
+  }
+
+  /**
+   * Whether the executor died while its stage ran: a task of the stage has ended later. The end of
+   * a task is heard late, so the stage or the job may have ended before. To be called after the
+   * job.
+   */
+  public boolean diedInStage() {
+    victim();
+    awaitEvents(cluster);
+    return lastEnd > died;
   }
 
   /** When the executor was killed, as of {@code System.nanoTime}. */

@@ -51,6 +51,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
   private int executors = EXECUTORS;
   private int megabytes = 1024;
   private String copiesKey = "";
+  private HdfsProcess copiesIn;
   private List<String> hosts = List.of();
   private NetworkNamespaces network;
   private StandaloneCluster workers;
@@ -113,6 +114,12 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     return this;
   }
 
+  /** Makes executors copy their map outputs to the folder {@code /copies} of an HDFS. */
+  public WeftCluster copyingTo(HdfsProcess hdfs) {
+    copiesIn = hdfs;
+    return copying();
+  }
+
   /** The folder of copies of map outputs. */
   public Path copies() {
     return workspace.folder().resolve("copies");
@@ -137,7 +144,7 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
     Answers.prepare(queries);
     String master = master();
     if (!copiesKey.isEmpty()) {
-      set(copiesKey, copies().toUri() + "/");
+      set(copiesKey, copiesIn == null ? copies().toUri() + "/" : copiesIn.uri() + "/copies");
     }
     session = Sessions.weft(workspace, master, settings);
     applicationId = session.sparkContext().applicationId();
@@ -346,6 +353,14 @@ public final class WeftCluster implements BeforeAllCallback, AfterAllCallback, T
                 logFiles().stream()
                     .flatMap(file -> read(file).stream())
                     .anyMatch(line -> line.contains(text)));
+  }
+
+  /** The most lines with a text in any executor's log. */
+  public long mostLogged(String text) {
+    return logFiles().stream()
+        .mapToLong(file -> read(file).stream().filter(line -> line.contains(text)).count())
+        .max()
+        .orElse(0);
   }
 
   /** The ends of the executors' logs. */

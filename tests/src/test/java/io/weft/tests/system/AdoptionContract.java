@@ -11,6 +11,7 @@ import io.weft.tests.support.Rows;
 import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Pause;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.util.List;
@@ -34,6 +35,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class AdoptionContract {
   private static final int MAP_TASKS = 8;
+
+  /** How long tasks take at least in the stage in which an executor dies. */
+  private static final int PAUSE_MILLIS = 200;
 
   /** A shuffle of an RDD instead of rows. */
   private static final String STREAMS = "streams";
@@ -132,8 +136,9 @@ abstract class AdoptionContract {
     List<String> expected = expected(SQL);
     try (KillAtTask killer = KillAtTask.arm(cluster, 1, task);
         TaskLog log = TaskLog.open(cluster.context())) {
-      Rows.assertSame("lost an executor", expected, sorted(shuffled(route, SQL, adaptive)));
-      assertThat(killer.victim()).isNotNull();
+      JavaRDD<String> rows = Pause.before(shuffled(route, SQL, adaptive), PAUSE_MILLIS);
+      Rows.assertSame("lost an executor", expected, sorted(rows));
+      assertThat(killer.diedInStage()).as("the executor died before the end of its stage").isTrue();
       if (log.fetchFailures().isEmpty()) {
         assertThat(log.mapTasks()).as("map tasks").isEqualTo(MAP_TASKS);
       }

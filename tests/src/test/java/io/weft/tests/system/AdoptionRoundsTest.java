@@ -10,6 +10,7 @@ import io.weft.tests.support.Rows;
 import io.weft.tests.support.TaskLog;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Pause;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.time.Duration;
@@ -24,6 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.types.DataTypes;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
@@ -50,6 +52,12 @@ class AdoptionRoundsTest {
   /** In the middle of an adoption, which mostly takes less than 50 ms after the death. */
   private static final int SECOND_DEATH_MILLIS = 60;
 
+  /** How long tasks take at least in the stage in which an executor dies. */
+  private static final int PAUSE_MILLIS = 60;
+
+  /** So often an executor may die after the stage in which it was to die, in one round. */
+  private static final int MAX_LATE = 20;
+
   private static final List<String> ROUTES = List.of("rows", "columns", "streams");
 
   @RegisterExtension
@@ -73,10 +81,13 @@ class AdoptionRoundsTest {
 
   /** A job of a round. */
   private record Job(String route, int rows, int maps, int partitions, boolean adaptive) {
-    JavaRDD<String> shuffled() {
+    /** Each map task that has rows calls the function first. */
+    JavaRDD<String> shuffled(int pauseMillis) {
       Queries.configure(CLUSTER.session(), adaptive);
+      CLUSTER.session().udf().register("pause", new Pause(pauseMillis), DataTypes.LongType);
       String sql =
-          "SELECT id, REPEAT(STRING(id), 9) AS s FROM RANGE(0, %d, 1, %d)".formatted(rows, maps);
+          "SELECT pause(id) AS id, REPEAT(STRING(id), 9) AS s FROM RANGE(0, %d, 1, %d)"
+              .formatted(rows, maps);
       if (route.equals("streams")) {
         return CLUSTER.session().sql(sql).javaRDD().map(RowText.FUNCTION).repartition(partitions);
       }
@@ -114,8 +125,8 @@ class AdoptionRoundsTest {
       System.out.println(LocalTime.now() + " " + name);
       switch (random.nextInt(6)) {
         case 0, 1 -> betweenTwoJobs(name, job);
-        case 2, 3 -> duringAStage("in the reduce stage", name, job, 1, job.partitions());
-        case 4 -> duringAStage("in the map stage", name, job, 0, job.maps());
+        case 2, 3 -> duringAStage("in the reduce stage", name, job, 1);
+        case 4 -> duringAStage("in the map stage", name, job, 0);
         default -> twoDeathsBetweenTwoJobs(name, job);
       }
       if (round % REPORTED_ROUNDS == 0 || round == ROUNDS) {
@@ -138,7 +149,7 @@ class AdoptionRoundsTest {
 
   private void betweenTwoJobs(String name, Job job) {
     awaitKnown(2);
-    JavaRDD<String> rows = job.shuffled();
+    JavaRDD<String> rows = job.shuffled(0);
     Rows.assertSame(name, job.expected(), sorted(rows));
     add(job, rows);
     ExecutorProcess victim = victim();
@@ -150,7 +161,7 @@ class AdoptionRoundsTest {
   /** The second executor may die while it adopts the outputs of the first. */
   private void twoDeathsBetweenTwoJobs(String name, Job job) {
     awaitKnown(EXECUTORS);
-    JavaRDD<String> rows = job.shuffled();
+    JavaRDD<String> rows = job.shuffled(0);
     Rows.assertSame(name, job.expected(), sorted(rows));
     add(job, rows);
     ExecutorProcess first = victim();
@@ -166,32 +177,48 @@ class AdoptionRoundsTest {
     counts("two deaths between two jobs").add(0, 0);
   }
 
+  /** A death after the stage is not one in it, so the round is repeated with another job. */
+  private void duringAStage(String kind, String name, Job first, int stage) {
+    Job job = first;
+    int late = 0;
+    while (!diesInStage(kind, name + ", late " + late, job, stage)) {
+      late++;
+      assertThat(late).as(name + ": deaths after the stage").isLessThan(MAX_LATE);
+      job = job();
+    }
+  }
+
   /**
    * Spark itself repeats tasks of a map stage that is not complete. It may also repeat map tasks if
    * a task looks for outputs before they are adopted.
    */
-  private void duringAStage(String kind, String name, Job job, int stage, int tasks) {
+  private boolean diesInStage(String kind, String name, Job job, int stage) {
     awaitKnown(2);
-    // Adaptive execution may have joined partitions, so the stage has no more tasks than that.
-    int task = job.adaptive() && stage == 1 ? 1 : 1 + random.nextInt(tasks);
+    // Not the last task, with which the stage ends. Adaptive execution may have joined partitions.
+    int tasks = stage == 0 ? job.maps() : job.adaptive() ? 2 : job.partitions();
+    int task = 1 + random.nextInt(tasks - 1);
+    boolean inStage;
     JavaRDD<String> rows;
     ExecutorProcess victim;
     try (KillAtTask killer = KillAtTask.arm(CLUSTER, stage, task);
         TaskLog log = TaskLog.open(CLUSTER.context())) {
       // Adaptive execution runs the map stage already here.
-      rows = job.shuffled();
-      Rows.assertSame(name, job.expected(), sorted(rows));
+      rows = job.shuffled(stage == 0 ? PAUSE_MILLIS : 0);
+      JavaRDD<String> read = stage == 0 ? rows : Pause.before(rows, PAUSE_MILLIS);
+      Rows.assertSame(name, job.expected(), sorted(read));
       victim = killer.victim();
       assertThat(victim).as(name).isNotNull();
+      inStage = killer.diedInStage();
       long mapTasks = log.mapTasks();
       int failures = log.fetchFailures().size();
       if (stage == 1 && failures == 0) {
         assertThat(mapTasks).as(name).isEqualTo(job.maps());
       }
-      counts(kind).add(mapTasks - job.maps(), failures);
+      counts(inStage ? kind : kind + ", but too late").add(mapTasks - job.maps(), failures);
     }
     add(job, rows);
     readAgain(name, List.of(victim));
+    return inStage;
   }
 
   private void add(Job job, JavaRDD<String> rows) {

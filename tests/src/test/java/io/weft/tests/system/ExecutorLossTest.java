@@ -8,6 +8,7 @@ import io.weft.tests.support.KillAtTask;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
+import io.weft.tests.workload.Pause;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.nio.file.Path;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.sql.types.DataTypes;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -33,6 +35,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ExecutorLossTest {
   private static final String SQL =
       "SELECT id, REPEAT(STRING(id), 3) AS s, id % 7 AS k FROM RANGE(0, 30000, 1, 8)";
+
+  /** How long tasks take at least in the stage in which an executor dies. */
+  private static final int PAUSE_MILLIS = 200;
 
   /** A shuffle of an RDD instead of rows. */
   private static final String STREAMS = "streams";
@@ -61,7 +66,7 @@ class ExecutorLossTest {
   @ValueSource(strings = {"rows", "columns", STREAMS})
   void killedBetweenTwoJobsOverOneShuffle(String route) {
     List<String> expected = expected();
-    JavaRDD<String> rows = shuffled(route, false);
+    JavaRDD<String> rows = shuffled(route, false, 0);
     Rows.assertSame("first job", expected, sorted(rows));
     ExecutorProcess victim = CLUSTER.executors().get(0);
     victim.kill();
@@ -83,18 +88,23 @@ class ExecutorLossTest {
   void killedDuringAJob(int stage, int task, String route, boolean adaptive) {
     List<String> expected = expected();
     try (KillAtTask killer = KillAtTask.arm(CLUSTER, stage, task)) {
-      Rows.assertSame("lost an executor", expected, sorted(shuffled(route, adaptive)));
+      JavaRDD<String> rows = shuffled(route, adaptive, stage == 0 ? PAUSE_MILLIS : 0);
+      Rows.assertSame(
+          "lost an executor", expected, sorted(Pause.before(rows, stage == 1 ? PAUSE_MILLIS : 0)));
       VICTIMS.add(killer.victim());
+      assertThat(killer.diedInStage()).as("the executor died before the end of its stage").isTrue();
     }
   }
 
-  private static JavaRDD<String> shuffled(String route, boolean adaptive) {
+  private static JavaRDD<String> shuffled(String route, boolean adaptive, int pauseMillis) {
     Queries.configure(CLUSTER.session(), adaptive);
+    CLUSTER.session().udf().register("pause", new Pause(pauseMillis), DataTypes.LongType);
+    String sql = SQL.replace("SELECT id", "SELECT pause(id) AS id");
     if (route.equals(STREAMS)) {
-      return CLUSTER.session().sql(SQL).javaRDD().map(RowText.FUNCTION).repartition(9);
+      return CLUSTER.session().sql(sql).javaRDD().map(RowText.FUNCTION).repartition(9);
     }
     CLUSTER.session().conf().set("spark.weft.route", route);
-    return CLUSTER.session().sql(SQL).repartition(9, col("id")).javaRDD().map(RowText.FUNCTION);
+    return CLUSTER.session().sql(sql).repartition(9, col("id")).javaRDD().map(RowText.FUNCTION);
   }
 
   private static List<String> expected() {

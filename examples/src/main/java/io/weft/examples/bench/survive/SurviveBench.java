@@ -20,6 +20,9 @@ final class SurviveBench {
   private static final int EXECUTORS = 2;
   private static final double PERCENT = 100;
 
+  /** So often an executor may die after its job, for each time of a death. */
+  private static final int MAX_LATE = 3;
+
   private final Options options;
   private final Progress progress;
 
@@ -102,20 +105,7 @@ final class SurviveBench {
     double length = new Spread(seconds).median();
     List<Death> deaths = new ArrayList<>();
     for (int percent : options.deaths()) {
-      List<Double> lost = new ArrayList<>();
-      int repeated = 0;
-      boolean equal = true;
-      for (int run = 0; run < options.runs(); run++) {
-        progress.step(side.label() + ", death after " + percent + " %");
-        prepare(cluster);
-        int killAfter = (int) Math.max(1, undisturbed.tasks() * percent / PERCENT);
-        SurviveJob.Result result =
-            cluster.call(new SurviveJob(options.seconds(), options.rows(), killAfter));
-        lost.add(result.seconds() - length);
-        repeated = Math.max(repeated, result.tasks() - undisturbed.tasks());
-        equal &= result.sum().equals(undisturbed.sum());
-      }
-      deaths.add(new Death(percent, new Spread(lost), repeated, equal));
+      deaths.add(death(side, cluster, percent, undisturbed, length));
     }
     return new SideResult(
         side,
@@ -124,6 +114,51 @@ final class SurviveBench {
         new Spread(cpu),
         undisturbed.sum(),
         List.copyOf(deaths));
+  }
+
+  private Death death(
+      SurviveSide side,
+      SideProcess cluster,
+      int percent,
+      SurviveJob.Result undisturbed,
+      double length)
+      throws IOException, InterruptedException {
+    int killAfter = (int) Math.max(1, undisturbed.tasks() * percent / PERCENT);
+    SurviveJob job = new SurviveJob(options.seconds(), options.rows(), killAfter);
+    List<Double> lost = new ArrayList<>();
+    List<Double> noticed = new ArrayList<>();
+    List<Double> replaced = new ArrayList<>();
+    int repeated = 0;
+    int late = 0;
+    boolean equal = true;
+    while (lost.size() < options.runs()) {
+      progress.step(side.label() + ", death after " + percent + " %");
+      prepare(cluster);
+      SurviveJob.Result result = cluster.call(job);
+      equal &= result.sum().equals(undisturbed.sum());
+      if (!result.kill().inTime()) {
+        late++;
+        if (late == MAX_LATE) {
+          throw new IllegalStateException(
+              "The executor died after the job's last task, %d times. Choose a longer job than %d s,"
+                      .formatted(late, options.seconds())
+                  + " or an earlier death than after %d %% of its tasks".formatted(percent));
+        }
+        continue;
+      }
+      lost.add(result.seconds() - length);
+      noticed.add(result.kill().noticed());
+      replaced.add(result.kill().replaced());
+      repeated = Math.max(repeated, result.tasks() - undisturbed.tasks());
+    }
+    return new Death(
+        percent,
+        new Spread(lost),
+        new Spread(noticed),
+        new Spread(replaced),
+        repeated,
+        late,
+        equal);
   }
 
   private static void prepare(SideProcess cluster) throws IOException, InterruptedException {

@@ -4,15 +4,21 @@ import io.weft.examples.side.SideTask;
 import java.io.Serializable;
 import java.time.Instant;
 import java.util.Comparator;
+import java.util.Optional;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.Success$;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -43,14 +49,30 @@ record SurviveJob(double seconds, long rows, int killAfter) implements SideTask<
    * @param tasks that ended successfully
    * @param cpuSeconds of all tasks, as Spark measures it
    * @param sum of all rows, equal for all sides
+   * @param kill of an executor; null if none was asked for
    */
-  record Result(double seconds, int tasks, double cpuSeconds, String sum) implements Serializable {}
+  record Result(double seconds, int tasks, double cpuSeconds, String sum, Kill kill)
+      implements Serializable {}
+
+  /**
+   * The death of an executor. Times are in seconds after the process had ended.
+   *
+   * @param lastTask when the job's last task ended; not positive if that was before the death
+   * @param noticed when the driver removed the executor; NaN if it did not during the job
+   * @param replaced when the driver added the next executor; NaN if it did not during the job
+   */
+  record Kill(double lastTask, double noticed, double replaced) implements Serializable {
+    /** Whether the job lost an executor. Else its length says nothing about a death. */
+    boolean inTime() {
+      return lastTask > 0;
+    }
+  }
 
   @Override
   public Result run(SparkSession session) throws Exception {
     session.conf().set("spark.sql.adaptive.enabled", "false");
     session.conf().set("spark.sql.shuffle.partitions", Integer.toString(TASKS));
-    TaskCount count = new TaskCount(killAfter);
+    TaskCount count = new TaskCount(killAfter, TaskCount::newestExecutor);
     SparkContext context = session.sparkContext();
     context.addSparkListener(count);
     try {
@@ -58,7 +80,8 @@ record SurviveJob(double seconds, long rows, int killAfter) implements SideTask<
       Row sum = job(session).first();
       double took = (System.nanoTime() - start) / 1e9;
       context.listenerBus().waitUntilEmpty(EVENTS_MILLIS);
-      return new Result(took, count.tasks.get(), count.cpuNanos.get() / 1e9, sum.toString());
+      return new Result(
+          took, count.tasks.get(), count.cpuNanos.get() / 1e9, sum.toString(), count.kill());
     } finally {
       context.removeSparkListener(count);
     }
@@ -99,25 +122,37 @@ record SurviveJob(double seconds, long rows, int killAfter) implements SideTask<
     }
   }
 
-  /** The executor that was started last, so that the same one is hit on all sides. */
-  private static void killNewestExecutor() {
-    ProcessHandle.current()
-        .descendants()
-        .max(Comparator.comparing(executor -> executor.info().startInstant().orElse(Instant.MIN)))
-        .ifPresent(ProcessHandle::destroyForcibly);
-  }
-
   /**
-   * Counts tasks and their CPU time. The end of a task is the time of a death, because the seconds
-   * of a job differ from run to run.
+   * Counts tasks and their CPU time, and kills. The end of a task is the time of a death, because
+   * the seconds of a job differ from run to run. Events arrive late, so a death near the end of a
+   * job may come after it.
    */
-  private static final class TaskCount extends SparkListener {
+  static final class TaskCount extends SparkListener {
+    private static final long END_SECONDS = 10;
+    private static final double MILLIS = 1e3;
+
     private final AtomicInteger tasks = new AtomicInteger();
     private final AtomicLong cpuNanos = new AtomicLong();
     private final int killAfter;
+    private final Supplier<Optional<ProcessHandle>> executors;
 
-    TaskCount(int killAfter) {
+    /** Milliseconds since 1970, 0 if it has not happened. Set on the thread of the events. */
+    private volatile long died;
+
+    private volatile long lastTask;
+    private volatile long noticed;
+    private volatile long replaced;
+    private volatile String failure;
+
+    /**
+     * Starts with no task.
+     *
+     * @param killAfter tasks; never if 0
+     * @param executors gives the process to kill; empty if none runs
+     */
+    TaskCount(int killAfter, Supplier<Optional<ProcessHandle>> executors) {
       this.killAfter = killAfter;
+      this.executors = executors;
     }
 
     @Override
@@ -126,9 +161,76 @@ record SurviveJob(double seconds, long rows, int killAfter) implements SideTask<
         cpuNanos.addAndGet(end.taskMetrics().executorCpuTime());
       }
       // Spark reports a successful task once more when it decides to repeat it.
-      if (end.reason() instanceof Success$ && tasks.incrementAndGet() == killAfter) {
-        killNewestExecutor();
+      if (!(end.reason() instanceof Success$)) {
+        return;
       }
+      lastTask = Math.max(lastTask, end.taskInfo().finishTime());
+      if (tasks.incrementAndGet() == killAfter) {
+        killOne();
+      }
+    }
+
+    private void killOne() {
+      Optional<ProcessHandle> victim = executors.get();
+      if (victim.isEmpty()) {
+        failure = "no executor's process was found";
+        return;
+      }
+      victim.get().destroyForcibly();
+      try {
+        victim.get().onExit().get(END_SECONDS, TimeUnit.SECONDS);
+        died = System.currentTimeMillis();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        failure = "interrupted";
+      } catch (ExecutionException | TimeoutException e) {
+        failure = "process " + victim.get().pid() + " has not ended: " + e;
+      }
+    }
+
+    @Override
+    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+      if (died > 0 && noticed == 0) {
+        noticed = removed.time();
+      }
+    }
+
+    @Override
+    public void onExecutorAdded(SparkListenerExecutorAdded added) {
+      if (died > 0 && replaced == 0) {
+        replaced = added.time();
+      }
+    }
+
+    /**
+     * The death, once all events of the job have arrived; null if none was asked for.
+     *
+     * @throws IllegalStateException if it was asked for and no executor has died
+     */
+    Kill kill() {
+      if (killAfter == 0) {
+        return null;
+      }
+      if (died == 0) {
+        throw new IllegalStateException(
+            "no executor died after task %d of a job that ended %d tasks: %s"
+                .formatted(
+                    killAfter, tasks.get(), failure == null ? "too few tasks ended" : failure));
+      }
+      return new Kill(
+          (lastTask - died) / MILLIS, secondsAfterDeath(noticed), secondsAfterDeath(replaced));
+    }
+
+    private double secondsAfterDeath(long millis) {
+      return millis == 0 ? Double.NaN : (millis - died) / MILLIS;
+    }
+
+    /** The executor that was started last, so that the same one is hit on all sides. */
+    static Optional<ProcessHandle> newestExecutor() {
+      return ProcessHandle.current()
+          .descendants()
+          .max(
+              Comparator.comparing(executor -> executor.info().startInstant().orElse(Instant.MIN)));
     }
   }
 

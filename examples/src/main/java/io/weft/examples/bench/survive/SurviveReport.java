@@ -7,6 +7,7 @@ import io.weft.examples.measure.Svg.Anchor;
 import io.weft.examples.terminal.TextTable;
 import io.weft.examples.terminal.TextTable.Align;
 import io.weft.examples.terminal.Units;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -23,9 +24,6 @@ import java.util.Optional;
 public record SurviveReport(
     int seconds, long rows, int undisturbed, int runs, List<SideResult> sides) implements Report {
   private static final String TITLE = "What the death of an executor costs";
-
-  /** Columns before those of the deaths. */
-  private static final int FIXED_COLUMNS = 4;
 
   private static final int WIDTH = 920;
   private static final int LEFT = 210;
@@ -58,10 +56,22 @@ public record SurviveReport(
    *
    * @param percent of the job's tasks after which the executor was killed
    * @param lost seconds that the job took longer
+   * @param noticed seconds from the death until the driver removed the executor; NaN if it did not
+   *     during the job
+   * @param replaced seconds from the death until the driver added the next executor; NaN if it did
+   *     not during the job
    * @param repeated the most tasks that ran again after their success
+   * @param late runs whose executor died after the job's last task; they are in no other number
    * @param equal whether the rows were those of the undisturbed job
    */
-  public record Death(int percent, Spread lost, int repeated, boolean equal) {}
+  public record Death(
+      int percent,
+      Spread lost,
+      Spread noticed,
+      Spread replaced,
+      int repeated,
+      int late,
+      boolean equal) {}
 
   @Override
   public String fileName() {
@@ -70,40 +80,59 @@ public record SurviveReport(
 
   @Override
   public Text text() {
-    TextTable table =
+    TextTable jobs =
         new TextTable()
             .column("shuffle by", Align.LEFT)
             .columns(Align.RIGHT, "undisturbed s", "task CPU s", "executor CPU s");
-    if (!sides.isEmpty()) {
-      for (Death death : sides.get(0).deaths()) {
-        table.columns(Align.RIGHT, "lost after " + death.percent() + " %, s", "tasks repeated");
+    TextTable deaths =
+        new TextTable()
+            .column("shuffle by", Align.LEFT)
+            .columns(Align.RIGHT, "killed after", "s lost", "of the undisturbed job")
+            .columns(Align.RIGHT, "noticed after s", "replaced after s", "tasks repeated");
+    for (SideResult side : sides) {
+      jobs.row(
+          side.side().label(),
+          Units.seconds(side.undisturbed().median()),
+          Units.seconds(side.taskCpuSeconds().median()),
+          Units.seconds(side.cpuSeconds().median()));
+      for (Death death : side.deaths()) {
+        deaths.row(row(side, death));
       }
     }
-    for (SideResult side : sides) {
-      table.row(row(side));
-    }
-    String note =
+    return new Text("", List.of(jobs, deaths), notes());
+  }
+
+  private static String[] row(SideResult side, Death death) {
+    double undisturbed = side.undisturbed().median();
+    return new String[] {
+      side.side().label(),
+      death.percent() + " %",
+      decimal(death.lost().median(), 1),
+      decimal((undisturbed + death.lost().median()) / undisturbed, 2),
+      decimal(death.noticed().median(), 2),
+      decimal(death.replaced().median(), 1),
+      Integer.toString(death.repeated())
+    };
+  }
+
+  private List<String> notes() {
+    List<String> notes = new ArrayList<>();
+    notes.add(
         ("Medians of %d undisturbed runs, and of %d with each death, of a job of %d s with %,d rows"
                 + " in each of two shuffles. The rows were %s.")
-            .formatted(undisturbed, runs, seconds, rows, passed() ? "equal" : "NOT EQUAL");
-    return new Text("", List.of(table), List.of(note));
-  }
-
-  private static String[] row(SideResult side) {
-    String[] row = new String[FIXED_COLUMNS + 2 * side.deaths().size()];
-    row[0] = side.side().label();
-    row[1] = Units.seconds(side.undisturbed().median());
-    row[2] = Units.seconds(side.taskCpuSeconds().median());
-    row[3] = Units.seconds(side.cpuSeconds().median());
-    for (int i = 0; i < side.deaths().size(); i++) {
-      row[FIXED_COLUMNS + 2 * i] = decimal(side.deaths().get(i).lost().median());
-      row[FIXED_COLUMNS + 1 + 2 * i] = Integer.toString(side.deaths().get(i).repeated());
+            .formatted(undisturbed, runs, seconds, rows, passed() ? "equal" : "NOT EQUAL"));
+    int late = sides.stream().flatMap(side -> side.deaths().stream()).mapToInt(Death::late).sum();
+    if (late > 0) {
+      notes.add(
+          late
+              + " more runs do not count: their executor died after the job's last task. They were"
+              + " repeated.");
     }
-    return row;
+    return List.copyOf(notes);
   }
 
-  private static String decimal(double value) {
-    return String.format(Locale.ROOT, "%.1f", value);
+  private static String decimal(double value, int digits) {
+    return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, "%." + digits + "f", value);
   }
 
   /** Whether all jobs of all sides had the same rows. */
@@ -150,7 +179,7 @@ public record SurviveReport(
     double x = LEFT + 60;
     svg.text(x - 8, y + BAR - 4, side.side().label(), 12, INK, Anchor.END, false);
     svg.rectangle(x, y, width, BAR, 2.5, COLORS.get(number % COLORS.size()));
-    String text = decimal(death.lost().median()) + " s · " + death.repeated() + " tasks again";
+    String text = decimal(death.lost().median(), 1) + " s · " + death.repeated() + " tasks again";
     svg.text(x + width + 8, y + BAR - 4, text, 12, INK, Anchor.START, false);
   }
 }

@@ -1,14 +1,22 @@
 package io.weft.examples.bench.survive;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.examples.bench.survive.SurviveReport.Death;
 import io.weft.examples.bench.survive.SurviveReport.SideResult;
 import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import org.apache.spark.Success$;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.TaskInfo;
+import org.apache.spark.scheduler.TaskLocality;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,8 +29,12 @@ class SurviveReportTest {
         3,
         1,
         List.of(
-            side(SurviveSide.SPARK, "[1]", new Death(50, Spread.of(60), 20, true)),
-            side(SurviveSide.ADOPT, sum, new Death(50, Spread.of(-0.04, 5), 1, equal))));
+            side(SurviveSide.SPARK, "[1]", death(Spread.of(60), 0.5, 20, 2, true)),
+            side(SurviveSide.ADOPT, sum, death(Spread.of(-0.04, 5), Double.NaN, 1, 1, equal))));
+  }
+
+  private static Death death(Spread lost, double noticed, int repeated, int late, boolean equal) {
+    return new Death(50, lost, Spread.of(noticed), Spread.of(4), repeated, late, equal);
   }
 
   private static SideResult side(SurviveSide side, String sum, Death death) {
@@ -39,13 +51,17 @@ class SurviveReportTest {
             .map(line -> line.strip().replaceAll(" +", " "))
             .toList();
     assertThat(lines)
-        .contains("Spark 121.0 12.0 30.0 60.0 20", "Weft, adoption 121.0 12.0 30.0 2.5 1")
-        .anyMatch(line -> line.contains("lost after 50 %, s"))
+        .contains("Spark 121.0 12.0 30.0", "Weft, adoption 121.0 12.0 30.0")
+        .contains("Spark 50 % 60.0 1.50 0.50 4.0 20", "Weft, adoption 50 % 2.5 1.02 - 4.0 1")
+        .anyMatch(
+            line ->
+                line.contains(
+                        "of 3 undisturbed runs, and of 1 with each death, of a job of 120 s with"
+                            + " 1,000 rows")
+                    && line.endsWith("equal."))
         .last()
         .asString()
-        .contains(
-            "of 3 undisturbed runs, and of 1 with each death, of a job of 120 s with 1,000 rows")
-        .endsWith("equal.");
+        .startsWith("3 more runs do not count");
   }
 
   @Test
@@ -65,6 +81,49 @@ class SurviveReportTest {
         .containsExactly("survive.json", "survive.md", "survive.svg");
     assertThat(files.get(2)).content().contains("Weft, adoption").contains("60.0 s · 20 tasks");
     assertThat(Report.read(files.get(0), SurviveReport.class)).isEqualTo(report);
+  }
+
+  /** The end of a task is heard late, so the executor may die after the job. */
+  @Test
+  void aDeathAfterTheLastTaskIsNotOneOfTheJob() throws Exception {
+    SurviveJob.TaskCount early = new SurviveJob.TaskCount(1, SurviveReportTest::sleeper);
+    early.onTaskEnd(end(System.currentTimeMillis()));
+    early.onExecutorRemoved(
+        new SparkListenerExecutorRemoved(System.currentTimeMillis() + 2000, "0", "lost"));
+    assertThat(early.kill().inTime()).isFalse();
+    assertThat(early.kill().replaced()).isNaN();
+    early.onTaskEnd(end(System.currentTimeMillis() + 5000));
+    assertThat(early.kill().inTime()).isTrue();
+    assertThat(early.kill().noticed()).isBetween(1.0, 2.1);
+    assertThat(early.kill().lastTask()).isBetween(4.0, 5.1);
+  }
+
+  @Test
+  void aJobThatEndsWithoutTheDeathIsAnError() throws Exception {
+    SurviveJob.TaskCount never = new SurviveJob.TaskCount(2, SurviveReportTest::sleeper);
+    never.onTaskEnd(end(1));
+    assertThatThrownBy(never::kill)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("no executor died after task 2 of a job that ended 1 tasks");
+    SurviveJob.TaskCount nothing = new SurviveJob.TaskCount(1, Optional::empty);
+    nothing.onTaskEnd(end(1));
+    assertThatThrownBy(nothing::kill).hasMessageContaining("no executor's process was found");
+    assertThat(new SurviveJob.TaskCount(0, Optional::empty).kill()).isNull();
+  }
+
+  private static Optional<ProcessHandle> sleeper() {
+    try {
+      return Optional.of(new ProcessBuilder("sleep", "60").start().toHandle());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static SparkListenerTaskEnd end(long finished) {
+    TaskInfo task =
+        new TaskInfo(0, 0, 0, 0, 0, "0", "127.0.0.1", TaskLocality.PROCESS_LOCAL(), false);
+    task.finishTime_$eq(finished);
+    return new SparkListenerTaskEnd(0, 0, "", Success$.MODULE$, task, null, null);
   }
 
   @Test
