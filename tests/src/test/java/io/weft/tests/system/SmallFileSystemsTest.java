@@ -25,8 +25,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * Weft with a {@code /dev/shm} that is as small as in a container, full, read-only or absent, and
- * with nearly full local folders. The applications run in a separate view of the file system, with
- * the test's mounts. That needs root; without it the test is skipped with a message.
+ * with nearly full or read-only local folders. The applications run in a separate view of the file
+ * system, with the test's mounts. That needs root; without it the test is skipped with a message.
  */
 class SmallFileSystemsTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
@@ -134,6 +134,41 @@ class SmallFileSystemsTest {
       talk.checkSmoke();
       talk.quit();
       assertNothingLeft(view);
+    }
+  }
+
+  /**
+   * Only those of executors: Spark's driver needs its own. Rows that fit into shared memory are
+   * right; others fail with the folder and what to do.
+   */
+  @Test
+  void localFoldersThatBecomeReadOnly() {
+    String each = "for folder in " + WORKSPACE.localFolder() + "/spark-*/executor-*; do ";
+    try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o size=64m tmpfs /dev/shm");
+        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
+      talk.checkSmoke();
+      view.run(
+          each
+              + "mount --bind $folder $folder && mount -o remount,bind,ro $folder || exit 1; done");
+      talk.checkSmoke();
+      assertThat(talk.orderThatFails(HUNDRED_MEGABYTES))
+          .contains("Read-only file system", "spark.weft.memory.size", "spark.local.dir");
+      view.run(each + "umount $folder || exit 1; done");
+      talk.order(HUNDRED_MEGABYTES);
+      talk.quit();
+      assertNothingLeft(view);
+    }
+  }
+
+  /** Spark itself does not start without a local folder; nothing waits for it. */
+  @Test
+  void localFoldersThatAreReadOnlyFromTheStart() {
+    String local = WORKSPACE.localFolder().toString();
+    String script = "mount --bind %1$s %1$s; mount -o remount,bind,ro %1$s".formatted(local);
+    try (MountNamespace view = MountNamespace.open(script);
+        Conversation talk = Conversation.begin(WORKSPACE, submission(view).master("local[2]"))) {
+      assertThat(talk.process().awaitExit(Duration.ofMinutes(3))).isNotZero();
+      assertThat(talk.process().output()).contains(local);
     }
   }
 
