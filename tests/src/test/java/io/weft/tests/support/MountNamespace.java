@@ -59,11 +59,6 @@ public final class MountNamespace implements AutoCloseable {
     return entered;
   }
 
-  /** Runs a short script of the shell in the view; an exit status other than 0 is an error. */
-  public void run(String script) {
-    ChildProcess.run(enter(List.of("sh", "-c", script)).toArray(String[]::new));
-  }
-
   /** The path of a folder of the view for this process. */
   public Path outside(Path inside) {
     Path path = Path.of("/proc/" + holder.pid() + "/root" + inside);

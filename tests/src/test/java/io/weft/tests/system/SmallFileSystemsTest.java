@@ -137,32 +137,9 @@ class SmallFileSystemsTest {
     }
   }
 
-  /**
-   * Only those of executors: Spark's driver needs its own. Rows that fit into shared memory are
-   * right; others fail with the folder and what to do.
-   */
+  /** Spark itself does not start without a local folder; nothing of Weft keeps it from ending. */
   @Test
-  void localFoldersThatBecomeReadOnly() {
-    String each = "for folder in " + WORKSPACE.localFolder() + "/spark-*/executor-*; do ";
-    try (MountNamespace view = MountNamespace.open("mount -t tmpfs -o size=64m tmpfs /dev/shm");
-        Conversation talk = Conversation.open(WORKSPACE, submission(view))) {
-      talk.checkSmoke();
-      view.run(
-          each
-              + "mount --bind $folder $folder && mount -o remount,bind,ro $folder || exit 1; done");
-      talk.checkSmoke();
-      assertThat(talk.orderThatFails(HUNDRED_MEGABYTES))
-          .contains("Read-only file system", "spark.weft.memory.size", "spark.local.dir");
-      view.run(each + "umount $folder || exit 1; done");
-      talk.order(HUNDRED_MEGABYTES);
-      talk.quit();
-      assertNothingLeft(view);
-    }
-  }
-
-  /** Spark itself does not start without a local folder; nothing waits for it. */
-  @Test
-  void localFoldersThatAreReadOnlyFromTheStart() {
+  void localFoldersThatAreReadOnly() {
     String local = WORKSPACE.localFolder().toString();
     String script = "mount --bind %1$s %1$s; mount -o remount,bind,ro %1$s".formatted(local);
     try (MountNamespace view = MountNamespace.open(script);
