@@ -28,8 +28,13 @@ public final class MadeUpContainer {
 
   /** Changes what the processes of the container use. */
   public void use(long bytes) {
+    set("memory.current", Long.toString(bytes));
+  }
+
+  /** Writes any text to a file of the container's control group. */
+  public void set(String file, String text) {
     try {
-      write("sys/fs/cgroup/executor/memory.current", Long.toString(bytes));
+      write("sys/fs/cgroup/executor/" + file, text);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * Weft with a {@code /dev/shm} that is as small as in a container, full, read-only or absent, and
- * with nearly full local folders. The applications run in a separate view of the file system, with
- * the test's mounts. That needs root; without it the test is skipped with a message.
+ * with nearly full or read-only local folders. The applications run in a separate view of the file
+ * system, with the test's mounts. That needs root; without it the test is skipped with a message.
  */
 class SmallFileSystemsTest {
   private static final Path SHARED_MEMORY = Path.of("/dev/shm");
@@ -134,6 +134,18 @@ class SmallFileSystemsTest {
       talk.checkSmoke();
       talk.quit();
       assertNothingLeft(view);
+    }
+  }
+
+  /** Spark itself does not start without a local folder; nothing of Weft keeps it from ending. */
+  @Test
+  void localFoldersThatAreReadOnly() {
+    String local = WORKSPACE.localFolder().toString();
+    String script = "mount --bind %1$s %1$s; mount -o remount,bind,ro %1$s".formatted(local);
+    try (MountNamespace view = MountNamespace.open(script);
+        Conversation talk = Conversation.begin(WORKSPACE, submission(view).master("local[2]"))) {
+      assertThat(talk.process().awaitExit(Duration.ofMinutes(3))).isNotZero();
+      assertThat(talk.process().output()).contains(local);
     }
   }
 
