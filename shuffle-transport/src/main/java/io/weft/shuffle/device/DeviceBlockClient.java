@@ -205,7 +205,7 @@ public final class DeviceBlockClient implements BlockFetches, AutoCloseable {
     @Override
     public void awaitFree(Runnable wanted) {
       try {
-        DeviceBlockClient.this.await(free, FREE_TIMEOUT, wanted);
+        DeviceBlockClient.await(free, FREE_TIMEOUT, wanted);
       } catch (EventTimeoutException e) {
         LOG.info("Blocks of executor {} that were given up: {}", executor, e.getMessage());
       }
