@@ -11,7 +11,7 @@ import java.util.Set;
  */
 @FunctionalInterface
 public interface AdoptionAgreement {
-  /** A question to the driver. A later one ends an earlier one that the driver has not begun. */
+  /** A request to the driver. A later one ends an earlier one that the driver has not begun. */
   enum Step {
     /** Which of these outputs does Spark still need? Changes nothing. */
     SELECT,

@@ -276,7 +276,7 @@ class OutputCopierTest {
     assertThat(owner.copyNow(key)).isTrue();
     assertThat(owner.copyNow(key)).as("copied before").isTrue();
     assertThat(leaving).containsExactly(key, key);
-    assertThat(asked).as("questions about own outputs").isEmpty();
+    assertThat(asked).as("requests about own outputs").isEmpty();
     assertThat(store.files).containsOnlyKeys(key);
   }
 

@@ -132,8 +132,8 @@ final class ControlAgent implements AutoCloseable {
   }
 
   /**
-   * Sends the queued messages within a second, and ends. No question is asked and no failure
-   * adopted afterwards.
+   * Sends the queued messages within a second, and ends. No request is sent and no failure adopted
+   * afterwards.
    */
   @Override
   public void close() throws IOException {

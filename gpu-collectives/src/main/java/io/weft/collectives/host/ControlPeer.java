@@ -16,9 +16,9 @@ import java.util.Optional;
  * <pre>
  *   byte 1 | failure                     its communicator failed
  *   byte 2                               it has closed its communicator
- *   byte 3 | long question               what are you waiting for?
- *   byte 4 | long question               for no rank; or
- *   byte 4 | long question | int rank | long sequence | int code | int root | long count
+ *   byte 3 | long request               what are you waiting for?
+ *   byte 4 | long request               for no rank; or
+ *   byte 4 | long request | int rank | long sequence | int code | int root | long count
  * </pre>
  *
  * <p>Thread-safe, except that only the agent flushes and receives.
@@ -83,7 +83,7 @@ final class ControlPeer {
     frames.send(new byte[] {CLOSED});
   }
 
-  /** Asks what the other side waits for; the answer comes later. Returns the question's number. */
+  /** Asks what the other side waits for; the answer comes later. Returns the request's number. */
   synchronized long ask() {
     asked++;
     askedNanos = System.nanoTime();
@@ -91,7 +91,7 @@ final class ControlPeer {
     return asked;
   }
 
-  /** Asks unless the last question is recent. */
+  /** Asks unless the last request is recent. */
   synchronized boolean askAgain(long everyNanos) {
     if (asked > 0 && System.nanoTime() - askedNanos < everyNanos) {
       return false;
@@ -154,11 +154,11 @@ final class ControlPeer {
             + ", which are not a valid message");
   }
 
-  private void answer(long question, Optional<WaitStatus> own) {
+  private void answer(long request, Optional<WaitStatus> own) {
     ByteBuffer out =
         ByteBuffer.allocate(own.isPresent() ? STATUS_BYTES : ASK_BYTES)
             .put(ANSWER)
-            .putLong(question);
+            .putLong(request);
     own.ifPresent(
         status ->
             out.putInt(status.rank())
@@ -170,10 +170,10 @@ final class ControlPeer {
   }
 
   private void answered(ByteBuffer in) throws IOException {
-    long question = in.getLong();
+    long request = in.getLong();
     Optional<WaitStatus> status = in.hasRemaining() ? Optional.of(status(in)) : Optional.empty();
     synchronized (this) {
-      answered = question;
+      answered = request;
       waiting = status;
       notifyAll();
     }
@@ -228,15 +228,15 @@ final class ControlPeer {
     return waiting;
   }
 
-  /** Whether it has answered a question, or has ended. */
-  synchronized boolean hasAnswered(long question) {
-    return state != State.OPEN || answered >= question;
+  /** Whether it has answered a request, or has ended. */
+  synchronized boolean hasAnswered(long request) {
+    return state != State.OPEN || answered >= request;
   }
 
-  /** Waits for the answer to a question, or for the end; returns whether one arrived. */
-  synchronized boolean awaitAnswer(long question, Deadline deadline) {
+  /** Waits for the answer to a request, or for the end; returns whether one arrived. */
+  synchronized boolean awaitAnswer(long request, Deadline deadline) {
     try {
-      while (!hasAnswered(question)) {
+      while (!hasAnswered(request)) {
         if (deadline.expired()) {
           return false;
         }

@@ -1,9 +1,31 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.Bootstrap;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
+import io.weft.collectives.Topology;
+import io.weft.collectives.bootstrap.BootstrapRounds;
+import io.weft.collectives.bootstrap.Listener;
+import io.weft.collectives.bootstrap.RankFolder;
+import io.weft.collectives.bootstrap.RankFolder.Liveness;
+import io.weft.collectives.host.ControlBlock.ControlLayout;
+import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.device.Deadline;
+import io.weft.memory.MappedSegment;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.UUID;
 
 /**
  * Creates communicators of the host implementation. All ranks load the items of the {@link
@@ -32,5 +54,323 @@ public final class HostCommunicators implements CommunicatorFactory {
   @Override
   public Communicator create(Bootstrap bootstrap, CommunicatorOptions common) {
     return new HostSetup(bootstrap, common, options, preparation).create();
+  }
+
+  /**
+   * Creates one rank's end of a communicator, in rounds with all other ranks: exchange addresses,
+   * find the hosts, reserve segments, map those of the host, connect to the other hosts. Used once.
+   */
+  static final class HostSetup {
+    private static final String CONTROL = "control";
+
+    private final Bootstrap bootstrap;
+    private final CommunicatorOptions common;
+    private final HostOptions options;
+    private final Preloader preparation;
+    private final Deadline deadline;
+    private final BootstrapRounds rounds;
+    private final HostResources resources = new HostResources();
+    private RankFolder folder;
+    private List<RankAddress> addresses;
+    private Topology topology;
+
+    HostSetup(
+        Bootstrap bootstrap,
+        CommunicatorOptions common,
+        HostOptions options,
+        Preloader preparation) {
+      this.bootstrap = bootstrap;
+      this.common = common;
+      this.options = options;
+      this.preparation = preparation;
+      this.deadline = Deadline.after(common.timeout());
+      this.rounds = new BootstrapRounds(bootstrap, deadline);
+    }
+
+    HostCommunicator create() {
+      try {
+        exchangeAddresses();
+        findHosts();
+        return connect();
+      } catch (RuntimeException | Error e) {
+        closeAfter(e);
+        throw e;
+      }
+    }
+
+    private void closeAfter(Throwable failure) {
+      try {
+        resources.close();
+      } catch (RuntimeException e) {
+        failure.addSuppressed(e);
+      }
+    }
+
+    /**
+     * No rank gets past this round before all have loaded the code that a running gang must not
+     * wait for.
+     */
+    private void exchangeAddresses() {
+      List<byte[]> messages =
+          rounds.exchange(
+              "addresses",
+              () -> {
+                preparation.load(bootstrap.rank());
+                return announce().encode();
+              });
+      addresses = messages.stream().map(HostSetup::decode).toList();
+    }
+
+    private RankAddress announce() throws IOException {
+      folder = resources.add(RankFolder.create(options.folder(), bootstrap.id(), bootstrap.rank()));
+      return new RankAddress(
+          options.hostIdentity().orElseGet(HostIdentity::ofKernel),
+          HostIdentity.PROCESS,
+          folder.path().toString(),
+          folder.token());
+    }
+
+    private static RankAddress decode(byte[] message) {
+      try {
+        return RankAddress.decode(message);
+      } catch (IOException e) {
+        throw new CollectiveException(Kind.MISMATCH, List.of(), e.getMessage(), e);
+      }
+    }
+
+    private void findHosts() {
+      RankAddress own = addresses.get(bootstrap.rank());
+      List<BitSet> reachable =
+          rounds
+              .exchange("hosts", () -> HostDiscovery.reachable(addresses, own).toByteArray())
+              .stream()
+              .map(BitSet::valueOf)
+              .toList();
+      topology = HostDiscovery.topology(reachable);
+      if (!topology.isOneHost()) {
+        rounds.barrier("network", this::requireNetwork);
+      }
+    }
+
+    /** Every rank checks its own machine, and a failure of one is reported to all. */
+    private void requireNetwork() {
+      options
+          .networkRefusal()
+          .ifPresent(
+              reason -> {
+                throw new CollectiveException(
+                    Kind.IO,
+                    List.of(bootstrap.rank()),
+                    "the ranks are on several hosts or cannot read each other's folders: "
+                        + topology.hosts()
+                        + ", but on rank "
+                        + bootstrap.rank()
+                        + " "
+                        + reason);
+              });
+    }
+
+    private HostCommunicator connect() {
+      List<Integer> local = topology.hosts().get(topology.hostOf(bootstrap.rank()));
+      BufferSizes sizes = options.sizes().forRanks(local.size());
+      ControlLayout layout = new ControlLayout(sizes, local.size());
+      List<MappedSegment> own = new ArrayList<>();
+      rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
+      List<LocalPeers.Peer> mapped = new ArrayList<>();
+      rounds.barrier(
+          "mapped",
+          () -> {
+            for (int rank : local) {
+              mapped.add(map(rank, own.get(0), layout));
+            }
+          });
+      folder.deleteSegment(own.get(0).file());
+      HostCommunicator communicator =
+          new HostCommunicator(
+              bootstrap,
+              common,
+              sizes,
+              options.symmetricOptions(),
+              topology,
+              new LocalPeers(bootstrap.rank(), mapped),
+              topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),
+              resources);
+      start(communicator);
+      return communicator;
+    }
+
+    private void start(HostCommunicator communicator) {
+      try {
+        communicator.start();
+      } catch (IOException e) {
+        throw new CollectiveException(
+            Kind.IO,
+            List.of(bootstrap.rank()),
+            "rank "
+                + bootstrap.rank()
+                + " cannot exchange messages with the ranks of other hosts: "
+                + e,
+            e);
+      }
+    }
+
+    /** The listener is opened within a round, so that a failure to do so reaches all ranks. */
+    private RemoteRanks connectRemote() {
+      RemoteSetup setup = new RemoteSetup(bootstrap, topology, deadline);
+      List<Listener> listeners = new ArrayList<>();
+      List<byte[]> addresses =
+          rounds.exchange(
+              "listening",
+              () -> {
+                listeners.add(resources.add(Listener.open(options.bindHost())));
+                return RemoteSetup.encode(listeners.get(0).address());
+              });
+      List<RemoteRanks> connected = new ArrayList<>();
+      rounds.barrier(
+          "connected",
+          () -> {
+            connected.add(setup.connect(listeners.get(0), addresses, resources));
+            listeners.get(0).close();
+          });
+      return connected.get(0);
+    }
+
+    private LocalPeers.Peer map(int rank, MappedSegment own, ControlLayout layout)
+        throws IOException {
+      if (rank == bootstrap.rank()) {
+        return new LocalPeers.Peer(rank, new ControlBlock(own.address(), layout), Liveness.OWN);
+      }
+      RankAddress address = addresses.get(rank);
+      MappedSegment segment = resources.attach(Path.of(address.folder(), CONTROL));
+      if (segment.size() != layout.bytes()) {
+        throw new IOException(
+            "rank "
+                + rank
+                + " reserved "
+                + segment.size()
+                + " bytes, expected "
+                + layout.bytes()
+                + "; all ranks need the same buffer sizes");
+      }
+      boolean inThisProcess = address.process().equals(HostIdentity.PROCESS);
+      Liveness life =
+          inThisProcess
+              ? Liveness.OWN
+              : resources.add(Liveness.ofOther(Path.of(address.folder(), RankFolder.LOCK)));
+      return new LocalPeers.Peer(rank, new ControlBlock(segment.address(), layout), life);
+    }
+
+    /** The identities of this kernel and this process. */
+    static final class HostIdentity {
+      private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
+      /** The identity of this process, different after a restart. */
+      static final String PROCESS = UUID.randomUUID().toString();
+
+      private HostIdentity() {}
+
+      /**
+       * The identity of the running kernel since its boot. If the kernel does not provide one, only
+       * ranks of this process count as ranks of its host.
+       */
+      static String ofKernel() {
+        try {
+          return Files.readString(BOOT_ID).strip();
+        } catch (IOException e) {
+          return PROCESS;
+        }
+      }
+    }
+
+    /**
+     * A rank's description of itself for the others, when a communicator is created.
+     *
+     * @param hostIdentity ranks with the same one may share memory
+     * @param process differs between processes, also between restarts with one process id
+     * @param folder of its segments
+     * @param token content of the token file in the folder
+     */
+    record RankAddress(String hostIdentity, String process, String folder, String token) {
+      /** Increases when the meaning of any message between ranks changes. */
+      private static final int VERSION = 2;
+
+      byte[] encode() throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        out.writeInt(VERSION);
+        out.writeUTF(hostIdentity);
+        out.writeUTF(process);
+        out.writeUTF(folder);
+        out.writeUTF(token);
+        return bytes.toByteArray();
+      }
+
+      static RankAddress decode(byte[] bytes) throws IOException {
+        DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes));
+        int version = in.readInt();
+        if (version != VERSION) {
+          throw new IOException(
+              "a rank speaks version " + version + " of the host collectives, this one " + VERSION);
+        }
+        return new RankAddress(in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF());
+      }
+    }
+
+    /**
+     * Finds out which ranks share a host. The same kernel is not enough, since containers on one
+     * kernel may have different file systems. Each of two ranks must also read the other's token in
+     * the other's folder.
+     */
+    static final class HostDiscovery {
+      private HostDiscovery() {}
+
+      /** The ranks whose token this rank reads in their folder, itself included. */
+      static BitSet reachable(List<RankAddress> ranks, RankAddress own) {
+        BitSet reachable = new BitSet(ranks.size());
+        for (int rank = 0; rank < ranks.size(); rank++) {
+          RankAddress other = ranks.get(rank);
+          reachable.set(rank, other.hostIdentity().equals(own.hostIdentity()) && readsToken(other));
+        }
+        return reachable;
+      }
+
+      private static boolean readsToken(RankAddress rank) {
+        try {
+          return Files.readString(Path.of(rank.folder(), RankFolder.TOKEN)).equals(rank.token());
+        } catch (IOException e) {
+          return false;
+        }
+      }
+
+      /**
+       * Groups the ranks by host: two ranks are on one host if they reach each other and the same
+       * set of ranks. The result is the same on every rank.
+       *
+       * @param reachable by rank
+       */
+      static Topology topology(List<BitSet> reachable) {
+        List<List<Integer>> hosts = new ArrayList<>();
+        for (int rank = 0; rank < reachable.size(); rank++) {
+          List<Integer> host = hostOf(rank, hosts, reachable);
+          if (host.isEmpty()) {
+            hosts.add(host);
+          }
+          host.add(rank);
+        }
+        return new Topology(hosts);
+      }
+
+      private static List<Integer> hostOf(
+          int rank, List<List<Integer>> hosts, List<BitSet> reachable) {
+        for (List<Integer> host : hosts) {
+          int first = host.get(0);
+          boolean mutual = reachable.get(rank).get(first) && reachable.get(first).get(rank);
+          if (mutual && reachable.get(rank).equals(reachable.get(first))) {
+            return host;
+          }
+        }
+        return new ArrayList<>();
+      }
+    }
   }
 }

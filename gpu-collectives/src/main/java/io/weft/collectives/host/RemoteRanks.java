@@ -18,9 +18,9 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * The ranks on other hosts, as their connections show them. Questions to them go through the
- * agents, so they answer even while they compute. For the thread that runs operations, except
- * {@link #sendFailure}, {@link #sendClosed} and {@link #end}, which are thread-safe.
+ * The ranks on other hosts, as their connections show them. Requests to them go through the agents,
+ * so they answer even while they compute. For the thread that runs operations, except {@link
+ * #sendFailure}, {@link #sendClosed} and {@link #end}, which are thread-safe.
  */
 final class RemoteRanks {
   /** For a communicator on one host. */
@@ -144,27 +144,27 @@ final class RemoteRanks {
     return control.waiting();
   }
 
-  /** Asks every rank what it waits for. Returns the numbers of the questions, by rank. */
+  /** Asks every rank what it waits for. Returns the numbers of the requests, by rank. */
   Map<Integer, Long> askAll() {
-    Map<Integer, Long> questions = new HashMap<>();
-    remotes.forEach((rank, remote) -> questions.put(rank, remote.control().ask()));
+    Map<Integer, Long> requests = new HashMap<>();
+    remotes.forEach((rank, remote) -> requests.put(rank, remote.control().ask()));
     agent.ifPresent(ControlAgent::wake);
-    return questions;
+    return requests;
   }
 
   /**
    * Waits for a rank's answer and returns its status.
    *
-   * @param question the number of the question
+   * @param request the number of the request
    * @param end the deadline after which the rank counts as stuck
    * @param beat called regularly meanwhile, to show that this rank is alive
    */
-  RankStatus status(int rank, Call call, long question, Deadline end, Runnable beat) {
+  RankStatus status(int rank, Call call, long request, Deadline end, Runnable beat) {
     ControlPeer control = remotes.get(rank).control();
-    boolean answered = control.hasAnswered(question);
+    boolean answered = control.hasAnswered(request);
     while (!answered && !end.expired() && !Thread.currentThread().isInterrupted()) {
       beat.run();
-      answered = control.awaitAnswer(question, Deadline.after(Duration.ofMillis(BEAT_MILLIS)));
+      answered = control.awaitAnswer(request, Deadline.after(Duration.ofMillis(BEAT_MILLIS)));
     }
     return switch (control.state()) {
       case FAILED -> RankStatus.failed(control.failure().orElseThrow());

@@ -151,7 +151,7 @@ final class TimeoutDiagnosis {
     private final RemoteRanks remotes;
     private final Call call;
     private final Map<Integer, Integer> beats;
-    private final Map<Integer, Long> questions;
+    private final Map<Integer, Long> requests;
     private final Deadline end = Deadline.after(LENGTH);
     private int polls;
 
@@ -161,7 +161,7 @@ final class TimeoutDiagnosis {
       this.remotes = remotes;
       this.call = call;
       this.beats = localPeers.beats();
-      this.questions = remotes.askAll();
+      this.requests = remotes.askAll();
     }
 
     @Override
@@ -170,7 +170,7 @@ final class TimeoutDiagnosis {
         return localPeers.status(rank, call, liveWait(rank));
       }
       Runnable beat = localPeers.mine()::publishBeat;
-      return remotes.status(rank, call, questions.get(rank), end, beat);
+      return remotes.status(rank, call, requests.get(rank), end, beat);
     }
 
     /**

@@ -27,7 +27,7 @@ public final class RankGang implements AutoCloseable {
   }
 
   /** The work of one rank, with a result. */
-  public interface Question<T> {
+  public interface Request<T> {
     T ask(Communicator communicator) throws Exception;
   }
 
@@ -94,15 +94,15 @@ public final class RankGang implements AutoCloseable {
   }
 
   /** Runs the part on every rank and fails with the exception of any of them. */
-  public <T> List<T> ask(Question<T> question) {
-    return join(askAsync(question));
+  public <T> List<T> ask(Request<T> request) {
+    return join(askAsync(request));
   }
 
-  /** Starts the question on every rank; the caller waits for the answers. */
-  public <T> List<Future<T>> askAsync(Question<T> question) {
+  /** Starts the request on every rank; the caller waits for the answers. */
+  public <T> List<Future<T>> askAsync(Request<T> request) {
     List<Callable<T>> calls = new ArrayList<>();
     for (Communicator rank : ranks) {
-      calls.add(() -> question.ask(rank));
+      calls.add(() -> request.ask(rank));
     }
     return start(calls);
   }

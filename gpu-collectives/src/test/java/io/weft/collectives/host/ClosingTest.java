@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Other ranks learn why a rank closed, and may ask it questions meanwhile. */
+/** Other ranks learn why a rank closed, and may send it requests meanwhile. */
 class ClosingTest {
   @TempDir Path folder;
 

@@ -97,7 +97,7 @@ class StatusPollTest {
     assertThat(survey.status(NEIGHBOURS + 3).waiting()).isEqualTo(waits);
   }
 
-  /** The answer of a waiting rank to the first question. */
+  /** The answer of a waiting rank to the first request. */
   private static byte[] answerOf(Optional<WaitStatus> waits) throws IOException {
     ByteBuffer out = ByteBuffer.allocate(37);
     WaitStatus status = waits.orElseThrow();

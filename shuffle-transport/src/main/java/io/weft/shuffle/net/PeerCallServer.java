@@ -10,7 +10,7 @@ public final class PeerCallServer {
       request ->
           CompletableFuture.failedFuture(new IllegalStateException("this executor has no service"));
 
-  /** Answers the questions of peers. */
+  /** Answers the requests of peers. */
   @FunctionalInterface
   public interface Service {
     /**

@@ -22,7 +22,7 @@ class PeerCallClientTest {
   }
 
   @Test
-  void aQuestionIsAnsweredOrItsFailureNamed() throws Exception {
+  void aRequestIsAnsweredOrItsFailureNamed() throws Exception {
     try (TestCluster cluster = new TestCluster(folder)) {
       ExecutorExchange one = cluster.open("1");
       ExecutorExchange two = cluster.open("2");
@@ -31,8 +31,8 @@ class PeerCallClientTest {
           .hasMessageContaining("executor 2")
           .hasMessageContaining("this executor has no service");
       two.serve(
-          question -> {
-            String text = new String(question, StandardCharsets.UTF_8);
+          request -> {
+            String text = new String(request, StandardCharsets.UTF_8);
             return text.isEmpty()
                 ? CompletableFuture.failedFuture(new IllegalStateException("nothing was asked"))
                 : CompletableFuture.supplyAsync(() -> bytes(text + " is answered"));
@@ -49,8 +49,8 @@ class PeerCallClientTest {
   void aSilentPeerTimesOut() throws Exception {
     try (TestCluster cluster = new TestCluster(folder).timeout(Duration.ofMillis(300))) {
       ExecutorExchange one = cluster.open("1");
-      cluster.open("2").serve(question -> new CompletableFuture<>());
-      assertThatThrownBy(() -> one.calls().ask("2", bytes("question")))
+      cluster.open("2").serve(request -> new CompletableFuture<>());
+      assertThatThrownBy(() -> one.calls().ask("2", bytes("request")))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("executor 2")
           .hasMessageContaining("did not answer within");
@@ -62,7 +62,7 @@ class PeerCallClientTest {
     try (TestCluster cluster = new TestCluster(folder)) {
       ExecutorExchange one = cluster.open("1");
       cluster.open("2").close();
-      assertThatThrownBy(() -> one.calls().ask("2", bytes("question")))
+      assertThatThrownBy(() -> one.calls().ask("2", bytes("request")))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("executor 2")
           .hasMessageContaining("did not answer");

@@ -4,11 +4,15 @@ import io.weft.spark.columns.BuilderContext.Validity;
 import io.weft.spark.columns.ChunkFormat.ChunkWriter;
 import io.weft.spark.compat.OnHeapArrays;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.VariantVal;
 
 /**
@@ -331,6 +335,68 @@ abstract class ColumnBuilder {
     @Override
     void expose(int partition, BlockColumnVector vector) {
       vector.point(rows(partition), 0, 0, 0);
+    }
+  }
+
+  /** Builds columns of calendar intervals. */
+  static final class IntervalBuilder extends CompositeBuilder {
+    private final Object[] fields = new Object[3];
+    private final GenericInternalRow row = new GenericInternalRow(fields);
+
+    IntervalBuilder(ColumnLayout layout, BuilderContext context) {
+      super(layout, context);
+    }
+
+    @Override
+    void append(ColumnVector vector, Selection selection, byte[] parentNulls) {
+      if (vector instanceof WritableColumnVector
+          || vector instanceof BlockColumnVector
+          || vector instanceof ConstantColumnVector) {
+        super.append(vector, selection, parentNulls);
+      } else {
+        appendOneByOne(vector, selection, nulls(vector, selection, parentNulls));
+      }
+    }
+
+    /** For vectors that store intervals in one buffer and have no children, like Arrow's. */
+    private void appendOneByOne(ColumnVector vector, Selection selection, byte[] nulls) {
+      int[] rows = selection.rows();
+      for (int group = 0; group < selection.groups(); group++) {
+        int partition = selection.partition(group);
+        for (int i = selection.from(group); i < selection.from(group + 1); i++) {
+          if (nulls != null && nulls[i] != 0) {
+            appendNull(partition);
+          } else {
+            append(vector.getInterval(rows[i]), partition);
+          }
+        }
+      }
+    }
+
+    @Override
+    void appendValue(SpecializedGetters source, int ordinal, int partition) {
+      append(source.getInterval(ordinal), partition);
+    }
+
+    /** Rows have room for an interval even if it is null. */
+    @Override
+    long packedInRows(int partition, int owners) {
+      return 16L * owners;
+    }
+
+    @Override
+    long packedInArrays(int partition) {
+      return 16L * (rows(partition) - validity().nulls(partition));
+    }
+
+    private void append(CalendarInterval value, int partition) {
+      fields[0] = value.months;
+      fields[1] = value.days;
+      fields[2] = value.microseconds;
+      for (int i = 0; i < fields.length; i++) {
+        child(i).append(row, i, partition);
+      }
+      endValue(partition);
     }
   }
 }

@@ -44,9 +44,9 @@ import scala.Option;
  * are not moved: Spark repeats its tasks of the dead executor in any case. The end of a stage is
  * heard late, so a stage whose tasks have all made their outputs counts as ended.
  *
- * <p>Each executor has at most one question. A later one ends an earlier one that has not begun.
- * All are answered one after the other. So once a question is answered, no earlier one of that
- * executor moves anything any more.
+ * <p>Each executor has at most one request. A later one ends an earlier one that has not begun. All
+ * are answered one after the other. So once a request is answered, no earlier one of that executor
+ * moves anything any more.
  *
  * <p>The work runs on a thread of its own, "weft-adoptions", because Spark may hold the locks of
  * statuses while it serializes them. Thread-safe.
@@ -57,8 +57,8 @@ public final class OutputAdoptions implements AutoCloseable {
   private final DriverState state;
   private final ShuffleStages stages;
 
-  /** The last question of each executor. */
-  private final Map<String, Question> questions = new ConcurrentHashMap<>();
+  /** The last request of each executor. */
+  private final Map<String, Request> requests = new ConcurrentHashMap<>();
 
   private final ExecutorService worker = Executors.newSingleThreadExecutor(OutputAdoptions::thread);
 
@@ -73,10 +73,10 @@ public final class OutputAdoptions implements AutoCloseable {
   public record ShuffleStages(
       IntPredicate restorable, IntPredicate running, IntUnaryOperator firstTasks) {}
 
-  /** A question of an executor. */
-  private record Question(int number, Future<Adoption> result) {}
+  /** A request of an executor. */
+  private record Request(int number, Future<Adoption> result) {}
 
-  /** Starts without adoptions. The thread starts with the first question. */
+  /** Starts without adoptions. The thread starts with the first request. */
   public OutputAdoptions(DriverState state, ShuffleStages stages) {
     this.state = state;
     this.stages = stages;
@@ -88,50 +88,50 @@ public final class OutputAdoptions implements AutoCloseable {
     return thread;
   }
 
-  /** Takes a question. Answers at once: the result if there is one, else that it is pending. */
+  /** Takes a request. Answers at once: the result if there is one, else that it is pending. */
   Adoption answer(Adopt asked) {
-    questions.keySet().removeIf(executor -> !state.isRunning(executor));
+    requests.keySet().removeIf(executor -> !state.isRunning(executor));
     if (!state.isRunning(asked.adopter())) {
       return Adoption.of(State.ADOPTER_REMOVED);
     }
-    Question question = questions.compute(asked.adopter(), (executor, last) -> later(last, asked));
-    return answer(question, asked.number());
+    Request request = requests.compute(asked.adopter(), (executor, last) -> later(last, asked));
+    return answer(request, asked.number());
   }
 
-  private Question later(Question last, Adopt asked) {
+  private Request later(Request last, Adopt asked) {
     if (last != null && last.number >= asked.number()) {
       return last;
     }
     if (last != null) {
       last.result.cancel(false);
     }
-    return new Question(asked.number(), worker.submit(() -> perform(asked)));
+    return new Request(asked.number(), worker.submit(() -> perform(asked)));
   }
 
   /** Answers at once: the result if there is one, else that it is pending. */
   Adoption answer(AskAdoption asked) {
-    Question question = questions.get(asked.adopter());
-    return question == null || question.number < asked.number()
+    Request request = requests.get(asked.adopter());
+    return request == null || request.number < asked.number()
         ? Adoption.of(State.UNKNOWN)
-        : answer(question, asked.number());
+        : answer(request, asked.number());
   }
 
-  private static Adoption answer(Question question, int number) {
-    if (question.number != number) {
-      return Adoption.refused("a later question has replaced it");
+  private static Adoption answer(Request request, int number) {
+    if (request.number != number) {
+      return Adoption.refused("a later request has replaced it");
     }
-    if (!question.result.isDone()) {
+    if (!request.result.isDone()) {
       return Adoption.of(State.PENDING);
     }
     try {
-      return question.result.get();
+      return request.result.get();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return Adoption.of(State.PENDING);
     } catch (CancellationException e) {
       return Adoption.refused("the application ends");
     } catch (ExecutionException e) {
-      LOG.warn("A question about adopted map outputs failed", e.getCause());
+      LOG.warn("A request about adopted map outputs failed", e.getCause());
       return Adoption.refused("the driver failed: " + e.getCause());
     }
   }
@@ -166,7 +166,7 @@ public final class OutputAdoptions implements AutoCloseable {
   }
 
   /**
-   * The answer to a question as it grows.
+   * The answer to a request as it grows.
    *
    * @param found map ids by shuffle
    * @param moved numbers of outputs by shuffle whose place has changed
@@ -327,7 +327,7 @@ public final class OutputAdoptions implements AutoCloseable {
     statuses.updateMapOutput(status.mapId(), place);
   }
 
-  /** Which statuses of a shuffle a question is about. For one use within the statuses' lock. */
+  /** Which statuses of a shuffle a request is about. For one use within the statuses' lock. */
   private final class Rules {
     private final MapOutputTrackerMaster tracker;
     private final Move move;

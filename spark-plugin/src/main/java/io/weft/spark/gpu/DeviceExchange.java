@@ -179,8 +179,8 @@ public final class DeviceExchange {
   }
 
   /** Answers a request of another executor. */
-  CompletableFuture<byte[]> answer(byte[] question) {
-    return HostReadServer.isFor(question) ? hostReads.answer(question) : server.answer(question);
+  CompletableFuture<byte[]> answer(byte[] request) {
+    return HostReadServer.isFor(request) ? hostReads.answer(request) : server.answer(request);
   }
 
   /** Why tasks should not use the GPU at the moment; empty if they can. */

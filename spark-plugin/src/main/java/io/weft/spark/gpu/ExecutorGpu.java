@@ -90,14 +90,14 @@ public final class ExecutorGpu implements AutoCloseable {
     options.exchange().serve(this::answer);
   }
 
-  private CompletableFuture<byte[]> answer(byte[] question) {
+  private CompletableFuture<byte[]> answer(byte[] request) {
     DeviceExchange serving = exchange;
     if (serving != null) {
-      return serving.answer(question);
+      return serving.answer(request);
     }
     try {
       return CompletableFuture.completedFuture(
-          HostReadServer.answerWithoutBlocks(question, options.executorId()));
+          HostReadServer.answerWithoutBlocks(request, options.executorId()));
     } catch (RuntimeException e) {
       return CompletableFuture.failedFuture(e);
     }
@@ -111,7 +111,7 @@ public final class ExecutorGpu implements AutoCloseable {
   /** The client for blocks of other executors' GPUs; it needs no GPU here. */
   public HostReadClient hostReads() {
     return new HostReadClient(
-        (executor, question) -> options.exchange().calls().ask(executor, question),
+        (executor, request) -> options.exchange().calls().ask(executor, request),
         options.executorId());
   }
 

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Knows which map outputs other executors have on their GPUs. It asks all executors at once, on
- * threads named "weft-device-questions-N", and only once per output, because an output never moves
+ * threads named "weft-device-requests-N", and only once per output, because an output never moves
  * between an executor's GPU and its host. Thread-safe; calls block.
  */
 public final class RemoteDeviceOutputs implements AutoCloseable {
@@ -60,7 +60,7 @@ public final class RemoteDeviceOutputs implements AutoCloseable {
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
             task -> {
-              Thread thread = new Thread(task, "weft-device-questions-" + number.incrementAndGet());
+              Thread thread = new Thread(task, "weft-device-requests-" + number.incrementAndGet());
               thread.setDaemon(true);
               return thread;
             });

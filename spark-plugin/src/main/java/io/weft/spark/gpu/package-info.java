@@ -9,8 +9,8 @@
  * are read, until all of its columns are closed. Published map outputs belong to the executor's
  * catalog until their shuffle is removed.
  *
- * <p>Requests for the map outputs of other executors run on threads named
- * "weft-device-questions-N", which end when they are idle. On an executor without a GPU, no class
- * of the driver's binding, or of JNA, is loaded.
+ * <p>Requests for the map outputs of other executors run on threads named "weft-device-requests-N",
+ * which end when they are idle. On an executor without a GPU, no class of the driver's binding, or
+ * of JNA, is loaded.
  */
 package io.weft.spark.gpu;

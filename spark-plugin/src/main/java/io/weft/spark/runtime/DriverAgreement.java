@@ -31,7 +31,7 @@ import org.apache.spark.storage.BlockManagerId;
 
 /**
  * Asks the driver about the map outputs of dead executors. Repeats a message that fails or is not
- * answered, until the timeout of the question. For one thread.
+ * answered, until the timeout of the request. For one thread.
  *
  * <p>Messages are sent by a thread "weft-adopter-messages", because Spark's own timeout for them is
  * longer. It ends after a minute without messages.
@@ -48,14 +48,14 @@ final class DriverAgreement implements AdoptionAgreement {
   private final Duration timeout;
   private final ExecutorService messages = Executors.newCachedThreadPool(DriverAgreement::thread);
 
-  /** The number of the last question. */
+  /** The number of the last request. */
   private int number;
 
   /**
    * Creates the connection.
    *
    * @param own this executor's place in Spark's tracker
-   * @param timeout of each question
+   * @param timeout of each request
    */
   DriverAgreement(PluginContext driver, Supplier<BlockManagerId> own, Duration timeout) {
     this.driver = driver;
@@ -96,11 +96,11 @@ final class DriverAgreement implements AdoptionAgreement {
     return keys(answer.outputs());
   }
 
-  private Adoption answer(Adopt question) throws IOException, InterruptedException {
-    AskAdoption poll = new AskAdoption(question.adopter(), question.number());
+  private Adoption answer(Adopt request) throws IOException, InterruptedException {
+    AskAdoption poll = new AskAdoption(request.adopter(), request.number());
     long deadline = System.nanoTime() + timeout.toNanos();
     long pause = FIRST_PAUSE_NANOS;
-    ToDriver next = question;
+    ToDriver next = request;
     IOException failure = null;
     while (true) {
       try {
@@ -108,7 +108,7 @@ final class DriverAgreement implements AdoptionAgreement {
         if (answer.state() != State.PENDING && answer.state() != State.UNKNOWN) {
           return answer;
         }
-        next = answer.state() == State.UNKNOWN ? question : poll;
+        next = answer.state() == State.UNKNOWN ? request : poll;
       } catch (IOException e) {
         failure = e;
         next = poll;
@@ -128,10 +128,10 @@ final class DriverAgreement implements AdoptionAgreement {
   }
 
   private Adoption ask(ToDriver message, long deadline) throws IOException, InterruptedException {
-    long patience = Math.min(deadline - System.nanoTime(), timeout.toNanos() / MESSAGES);
+    long nanos = Math.min(deadline - System.nanoTime(), timeout.toNanos() / MESSAGES);
     Future<Object> answer = messages.submit(() -> driver.ask(MessageCodec.encode(message)));
     try {
-      return (Adoption) MessageCodec.decode(answer.get(patience, TimeUnit.NANOSECONDS));
+      return (Adoption) MessageCodec.decode(answer.get(nanos, TimeUnit.NANOSECONDS));
     } catch (ExecutionException | TimeoutException | CancellationException e) {
       throw new IOException("the driver did not answer: " + e, e);
     } catch (RuntimeException e) {

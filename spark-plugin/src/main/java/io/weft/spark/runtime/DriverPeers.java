@@ -36,7 +36,7 @@ public final class DriverPeers implements PeerDirectory {
    * Creates a directory.
    *
    * @param bootId of this executor's kernel
-   * @param timeout after which no further question is sent
+   * @param timeout after which no further request is sent
    */
   public DriverPeers(PluginContext driver, String bootId, Duration timeout) {
     this.driver = driver;
@@ -75,8 +75,8 @@ public final class DriverPeers implements PeerDirectory {
   }
 
   private Map<String, PeerAddress> ask(Set<String> executorIds) throws Exception {
-    Lookup question = new Lookup(bootId, List.copyOf(executorIds));
-    Found answer = (Found) MessageCodec.decode(driver.ask(MessageCodec.encode(question)));
+    Lookup request = new Lookup(bootId, List.copyOf(executorIds));
+    Found answer = (Found) MessageCodec.decode(driver.ask(MessageCodec.encode(request)));
     Map<String, PeerAddress> found = new HashMap<>();
     answer.addresses().forEach(address -> found.put(address.executorId(), address));
     return found;

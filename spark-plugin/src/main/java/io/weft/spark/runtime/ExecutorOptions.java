@@ -111,9 +111,8 @@ final class ExecutorOptions {
     @Override
     public boolean isCopied(BlockKey key) {
       try {
-        AskCopied question = new AskCopied(key.shuffleId(), key.mapId());
-        return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(question))))
-            .known();
+        AskCopied request = new AskCopied(key.shuffleId(), key.mapId());
+        return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(request)))).known();
       } catch (Exception e) {
         if (e instanceof InterruptedException) {
           Thread.currentThread().interrupt();

@@ -117,19 +117,19 @@ public final class Messages {
   }
 
   /**
-   * A question of an executor about the map outputs of one that died on its host. Answered by an
+   * A request of an executor about the map outputs of one that died on its host. Answered by an
    * {@link Adoption}; while that is pending, the executor sends {@link AskAdoption}.
    *
    * @param adopter the sender's Spark id
-   * @param number of the question of this sender. It ends a question with a lower number that the
-   *     driver has not begun. The same number is the same question
+   * @param number of the request of this sender. It ends a request with a lower number that the
+   *     driver has not begun. The same number is the same request
    * @param step what the driver does
    * @param host of the sender's block manager
    * @param port of the sender's block manager
    * @param topology of the sender's block manager; null if it has none
    * @param executorId of the dead executor
    * @param incarnation of the dead executor
-   * @param outputs the map ids of the outputs in question, by shuffle
+   * @param outputs the map ids of these outputs, by shuffle
    */
   public record Adopt(
       String adopter,
@@ -143,7 +143,7 @@ public final class Messages {
       Map<Integer, long[]> outputs)
       implements ToDriver {}
 
-  /** Asks for the answer to a question. Answered by an {@link Adoption}. */
+  /** Asks for the answer to a request. Answered by an {@link Adoption}. */
   public record AskAdoption(String adopter, int number) implements ToDriver {}
 
   /**
@@ -189,7 +189,7 @@ public final class Messages {
   }
 
   /**
-   * The answer to a question about map outputs of a dead executor.
+   * The answer to a request about map outputs of a dead executor.
    *
    * @param refusal why the driver refuses or has failed, as a clause; only if refused
    * @param outputs the map ids for which the answer is yes, by shuffle; only if done
@@ -200,7 +200,7 @@ public final class Messages {
     public enum State {
       /** It will answer later. */
       PENDING,
-      /** It does not have the question. */
+      /** It does not have the request. */
       UNKNOWN,
       /** It refuses or has failed. */
       REFUSED,

@@ -254,7 +254,7 @@ class OutputAdoptionsTest {
     withoutTheLastTask();
     mapStageRuns.set(true);
     moveToCopies(10L, 11L, 12L);
-    assertThat(moved(adopt(Step.SELECT, 10))).as("a later question").isEmpty();
+    assertThat(moved(adopt(Step.SELECT, 10))).as("a later request").isEmpty();
     assertThat(places()).containsExactly("1", "1", "1", "none");
   }
 
@@ -263,10 +263,10 @@ class OutputAdoptionsTest {
   void outputsThatWereMovedToCopiesBeforeAreNotMovedAgain() {
     moveToCopies(10L);
     await().untilAsserted(() -> assertThat(places()).containsExactly("fallback", "1", "1", "3"));
-    assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
+    assertThat(moved(adopt(Step.SELECT, 11))).as("a later request").hasSize(1);
     long epoch = tracker.getEpoch();
     adoptions.move("3", Map.of(SHUFFLE, Map.of(10L, SurviveSettings.place("1"))));
-    assertThat(moved(adopt(Step.SELECT, 11))).as("a later question").hasSize(1);
+    assertThat(moved(adopt(Step.SELECT, 11))).as("a later request").hasSize(1);
     assertThat(tracker.getEpoch()).isEqualTo(epoch);
   }
 
@@ -279,7 +279,7 @@ class OutputAdoptionsTest {
 
   /** An adopter that has given up drops the outputs, so a late move must not send readers there. */
   @Test
-  void aLaterQuestionEndsAMoveThatHasNotBegun() throws Exception {
+  void aLaterRequestEndsAMoveThatHasNotBegun() throws Exception {
     CountDownLatch locked = new CountDownLatch(1);
     CountDownLatch release = new CountDownLatch(1);
     CompletableFuture<Void> spark =
@@ -300,11 +300,11 @@ class OutputAdoptionsTest {
     release.countDown();
     spark.get(1, TimeUnit.MINUTES);
     assertThat(moved(keep)).isEmpty();
-    assertThat(answer(late).refusal()).contains("later question");
+    assertThat(answer(late).refusal()).contains("later request");
     assertThat(places()).containsExactly("1", "1", "1", "3");
   }
 
-  /** A question of another executor. */
+  /** A request of another executor. */
   private static Adopt third(Adopt asked) {
     return new Adopt(
         "3",
@@ -327,7 +327,7 @@ class OutputAdoptionsTest {
   }
 
   @Test
-  void aQuestionThatTheDriverDoesNotHaveIsUnknown() {
+  void aRequestThatTheDriverDoesNotHaveIsUnknown() {
     assertThat(adoptions.answer(new AskAdoption("2", 1)).state()).isEqualTo(State.UNKNOWN);
     assertThat(moved(adopt(10))).hasSize(1);
     assertThat(adoptions.answer(new AskAdoption("2", 1)).state()).isEqualTo(State.DONE);

@@ -17,7 +17,7 @@ import java.util.List;
 
 /** A rank's own stream, on which it reads batches of the GPU. */
 final class GpuDownload implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private final CudaMemoryPool pinned;
   private final CudaStream stream;
@@ -65,7 +65,7 @@ final class GpuDownload implements AutoCloseable {
   }
 
   private static void await(CudaMark mark) {
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (!mark.isReached()) {
       if (deadline.expired()) {
         throw new AssertionError("the device does not become idle");

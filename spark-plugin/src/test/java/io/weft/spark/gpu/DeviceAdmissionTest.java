@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 class DeviceAdmissionTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private static void killed() {
     throw new IllegalStateException("killed");
@@ -19,19 +19,19 @@ class DeviceAdmissionTest {
 
   @Test
   void aTaskWaitsForTheEndOfAnother() throws Exception {
-    DeviceAdmission turns = new DeviceAdmission(2, PATIENCE);
+    DeviceAdmission turns = new DeviceAdmission(2, TIMEOUT);
     assertThat(turns.admit(1, () -> {})).isTrue();
     assertThat(turns.admit(2, () -> {})).isTrue();
     assertThat(turns.admit(2, () -> {})).as("the task is admitted").isFalse();
     CountDownLatch waits = new CountDownLatch(1);
     CompletableFuture<Boolean> third =
         CompletableFuture.supplyAsync(() -> turns.admit(3, waits::countDown));
-    assertThat(waits.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    assertThat(waits.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isTrue();
     assertThat(third).isNotDone();
     assertThat(turns.admitted()).isEqualTo(2);
     turns.release(1);
     turns.release(1);
-    assertThat(third.get(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    assertThat(third.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isTrue();
     assertThat(turns.admitted()).isEqualTo(2);
   }
 
@@ -53,7 +53,7 @@ class DeviceAdmissionTest {
 
   @Test
   void aTaskThatIsKilledDoesNotWait() {
-    DeviceAdmission turns = new DeviceAdmission(1, PATIENCE);
+    DeviceAdmission turns = new DeviceAdmission(1, TIMEOUT);
     assertThat(turns.admit(1, () -> {})).isTrue();
     assertThatThrownBy(() -> turns.admit(2, DeviceAdmissionTest::killed)).hasMessage("killed");
     Thread.currentThread().interrupt();

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The GPU of an executor while it is being opened, is full, or fails. */
 class ExecutorGpuTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final int MIB = 1 << 20;
   private static final int SIZE = 6 * MIB;
 
@@ -84,7 +84,7 @@ class ExecutorGpuTest {
                   throw new IllegalStateException(e);
                 }
               });
-      others.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      others.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
     }
   }
 
@@ -94,8 +94,7 @@ class ExecutorGpuTest {
         ProbeOptions.defaults().withRoot(nothing).withNcclLibrary(nothing.resolve("libnccl.so.2"));
     GpuEnd end = GpuEnd.of(UUID.randomUUID().toString(), 0, "A double", "2.28.3");
     try (ExecutorGpu gpu =
-        new ExecutorGpu(
-            new ExecutorGpu.Options("7", end, nowhere, null, MIB, MIB, MIB, PATIENCE))) {
+        new ExecutorGpu(new ExecutorGpu.Options("7", end, nowhere, null, MIB, MIB, MIB, TIMEOUT))) {
       IllegalStateException first =
           catchThrowableOfType(IllegalStateException.class, gpu::exchange);
       assertThat(first).hasMessageContaining("executor 7 cannot use GPU 0 (A double");
@@ -181,7 +180,7 @@ class ExecutorGpuTest {
             .mapPartitions(turns, Encoders.INT())
             .collectAsList();
     assertThat(found).isNotEmpty().allMatch(tasks -> tasks > 0);
-    await().atMost(PATIENCE).until(() -> ExecutorGpu.current().exchange().tasks() == 0);
+    await().atMost(TIMEOUT).until(() -> ExecutorGpu.current().exchange().tasks() == 0);
   }
 
   /** One copy that exceeds its timeout does not end the use of the GPU. */
@@ -196,18 +195,18 @@ class ExecutorGpuTest {
       DoubleGpus.controls().cudaDoublePause(1);
       Event late = copy(downloads, to, from);
       try {
-        await().atMost(PATIENCE).until(() -> downloads.obstacle().isPresent());
+        await().atMost(TIMEOUT).until(() -> downloads.obstacle().isPresent());
         assertThat(downloads.obstacle().orElseThrow())
             .contains("copies from the GPU to the host have failed")
             .contains("did not end within");
       } finally {
         DoubleGpus.controls().cudaDoublePause(0);
       }
-      assertThatThrownBy(() -> late.await(Deadline.after(PATIENCE)))
+      assertThatThrownBy(() -> late.await(Deadline.after(TIMEOUT)))
           .isInstanceOf(EventFailedException.class);
-      await().atMost(PATIENCE).until(() -> downloads.obstacle().isEmpty());
+      await().atMost(TIMEOUT).until(() -> downloads.obstacle().isEmpty());
       Memory.setMemory(from.address(), SIZE, (byte) 7);
-      copy(downloads, to, from).await(Deadline.after(PATIENCE));
+      copy(downloads, to, from).await(Deadline.after(TIMEOUT));
       assertThat(Memory.getByte(to + SIZE - 1)).isEqualTo((byte) 7);
     } finally {
       Memory.free(to);
@@ -229,15 +228,15 @@ class ExecutorGpuTest {
     long to = Memory.allocate(SIZE);
     try (CudaMemoryPool pinned = pool(device, 8 * MIB);
         CudaMemory from = device.take(SIZE, () -> {});
-        DeviceDownloads downloads = new DeviceDownloads(device.gpu().device(), pinned, PATIENCE)) {
+        DeviceDownloads downloads = new DeviceDownloads(device.gpu().device(), pinned, TIMEOUT)) {
       try (CudaMemory others = pinned.take(4 * MIB)) {
         assertThat(others.bytes()).isEqualTo(4 * MIB);
-        assertThatThrownBy(() -> copy(downloads, to, from).await(Deadline.after(PATIENCE)))
+        assertThatThrownBy(() -> copy(downloads, to, from).await(Deadline.after(TIMEOUT)))
             .hasStackTraceContaining("exceed the budget");
       }
       assertThat(downloads.obstacle()).isEmpty();
       Memory.setMemory(from.address(), SIZE, (byte) 9);
-      copy(downloads, to, from).await(Deadline.after(PATIENCE));
+      copy(downloads, to, from).await(Deadline.after(TIMEOUT));
       assertThat(Memory.getByte(to + SIZE - 1)).isEqualTo((byte) 9);
     } finally {
       Memory.free(to);

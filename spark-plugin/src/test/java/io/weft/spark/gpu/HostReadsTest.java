@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 class HostReadsTest {
   private static final int PARTITIONS = 3;
   private static final String OWNER = "driver";
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private static LocalSpark spark;
   private static StructType schema;
@@ -165,9 +165,9 @@ class HostReadsTest {
           }
           throw new IllegalStateException("its memory was closed");
         };
-    try (HostReadServer server = new HostReadServer(catalog, OWNER, failing, PATIENCE)) {
+    try (HostReadServer server = new HostReadServer(catalog, OWNER, failing, TIMEOUT)) {
       HostReadClient client =
-          new HostReadClient((executor, question) -> answer(server, question), "7");
+          new HostReadClient((executor, request) -> answer(server, request), "7");
       DeviceBlock block = new DeviceBlock(key, 0, 1);
       TableLayout layout = client.tables(OWNER, block).get(0);
       assertThatThrownBy(() -> client.read(OWNER, block, 0, layout, 0))
@@ -180,9 +180,9 @@ class HostReadsTest {
     }
   }
 
-  private static byte[] answer(HostReadServer server, byte[] question) throws IOException {
+  private static byte[] answer(HostReadServer server, byte[] request) throws IOException {
     try {
-      return server.answer(question).get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      return server.answer(request).get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
     } catch (ExecutionException | InterruptedException | TimeoutException e) {
       throw new IOException(e);
     }

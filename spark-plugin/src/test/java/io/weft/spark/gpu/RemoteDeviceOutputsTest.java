@@ -20,36 +20,35 @@ import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
 class RemoteDeviceOutputsTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final BlockKey A = new BlockKey(3, 1);
   private static final BlockKey B = new BlockKey(3, 2);
   private static final Map<String, List<BlockKey>> ASKED = Map.of("1", List.of(A), "2", List.of(B));
 
   /** Executors that received a request, in their order. */
-  private final List<String> questions = Collections.synchronizedList(new ArrayList<>());
+  private final List<String> requests = Collections.synchronizedList(new ArrayList<>());
 
   /** Executor 1 has its output on its GPU, the others do not. */
   private byte[] answer(String executor) {
-    questions.add(executor);
+    requests.add(executor);
     return new byte[] {(byte) (executor.equals("1") ? 1 : 0)};
   }
 
   private static RemoteDeviceOutputs outputs(
-      DeviceBlockClient.Requests questions, Duration patience) {
-    return new RemoteDeviceOutputs(new HostReadClient(questions, "9"), patience);
+      DeviceBlockClient.Requests requests, Duration timeout) {
+    return new RemoteDeviceOutputs(new HostReadClient(requests, "9"), timeout);
   }
 
   @Test
   void executorsAreAskedOnceForEachOutput() throws Exception {
-    try (RemoteDeviceOutputs outputs =
-        outputs((executor, question) -> answer(executor), PATIENCE)) {
+    try (RemoteDeviceOutputs outputs = outputs((executor, request) -> answer(executor), TIMEOUT)) {
       Map<String, Set<BlockKey>> expected = Map.of("1", Set.of(A), "2", Set.of());
       assertThat(outputs.find(ASKED, () -> {})).isEqualTo(expected);
       assertThat(outputs.find(ASKED, () -> {})).isEqualTo(expected);
-      assertThat(questions).containsExactlyInAnyOrder("1", "2");
+      assertThat(requests).containsExactlyInAnyOrder("1", "2");
       outputs.forget(3);
       assertThat(outputs.find(ASKED, () -> {})).isEqualTo(expected);
-      assertThat(questions).hasSize(4);
+      assertThat(requests).hasSize(4);
     }
   }
 
@@ -59,15 +58,15 @@ class RemoteDeviceOutputsTest {
     CyclicBarrier all = new CyclicBarrier(2);
     try (RemoteDeviceOutputs outputs =
         outputs(
-            (executor, question) -> {
+            (executor, request) -> {
               try {
-                int unused = all.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                int unused = all.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
               } catch (BrokenBarrierException | TimeoutException e) {
                 throw new IOException(e);
               }
               return answer(executor);
             },
-            PATIENCE)) {
+            TIMEOUT)) {
       assertThat(outputs.find(ASKED, () -> {})).containsEntry("1", Set.of(A));
     }
   }
@@ -76,16 +75,16 @@ class RemoteDeviceOutputsTest {
   void aFailedRequestIsRepeatedOnce() throws Exception {
     try (RemoteDeviceOutputs outputs =
         outputs(
-            (executor, question) -> {
+            (executor, request) -> {
               byte[] answer = answer(executor);
-              if (Collections.frequency(questions, "1") == 1 && executor.equals("1")) {
+              if (Collections.frequency(requests, "1") == 1 && executor.equals("1")) {
                 throw new IOException("a connection that breaks once");
               }
               return answer;
             },
-            PATIENCE)) {
+            TIMEOUT)) {
       assertThat(outputs.find(ASKED, () -> {})).containsEntry("1", Set.of(A));
-      assertThat(questions).containsExactlyInAnyOrder("1", "1", "2");
+      assertThat(requests).containsExactlyInAnyOrder("1", "1", "2");
     }
   }
 
@@ -94,21 +93,21 @@ class RemoteDeviceOutputsTest {
   void anExecutorThatNeverAnswersIsNamed() {
     try (RemoteDeviceOutputs outputs =
         outputs(
-            (executor, question) -> {
+            (executor, request) -> {
               byte[] answer = answer(executor);
               if (executor.equals("1")) {
                 throw new IOException("the executor is unreachable");
               }
               return answer;
             },
-            PATIENCE)) {
+            TIMEOUT)) {
       assertThatThrownBy(() -> outputs.find(ASKED, () -> {}))
           .isInstanceOfSatisfying(
               RemoteDeviceOutputs.UnansweredException.class,
               e -> assertThat(e.executor()).isEqualTo("1"))
           .hasMessageContaining("executor 1 does not report which map outputs are on its GPU")
           .hasMessageContaining("the executor is unreachable");
-      assertThat(Collections.frequency(questions, "1")).isEqualTo(2);
+      assertThat(Collections.frequency(requests, "1")).isEqualTo(2);
     }
   }
 
@@ -116,7 +115,7 @@ class RemoteDeviceOutputsTest {
   void waitingEndsAtTheTimeoutAndWhenTheTaskIsKilled() {
     CyclicBarrier never = new CyclicBarrier(9);
     DeviceBlockClient.Requests silent =
-        (executor, question) -> {
+        (executor, request) -> {
           try {
             return new byte[never.await()];
           } catch (BrokenBarrierException e) {
@@ -128,7 +127,7 @@ class RemoteDeviceOutputsTest {
           .isInstanceOf(RemoteDeviceOutputs.UnansweredException.class)
           .hasMessageContaining("no answer within");
     }
-    try (RemoteDeviceOutputs outputs = outputs(silent, PATIENCE)) {
+    try (RemoteDeviceOutputs outputs = outputs(silent, TIMEOUT)) {
       Runnable killed =
           () -> {
             throw new IllegalStateException("the task was killed");

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import scala.Option;
 
-/** Questions to the driver are repeated when messages fail or get lost. */
+/** Requests to the driver are repeated when messages fail or get lost. */
 @Timeout(120)
 class DriverAgreementTest {
   private static final Set<BlockKey> OUTPUTS = Set.of(new BlockKey(1, 10), new BlockKey(2, 20));
@@ -35,9 +35,9 @@ class DriverAgreementTest {
   private Set<BlockKey> agree(Duration timeout, Answers driver) throws Exception {
     FakeContext context =
         new FakeContext(
-            question -> {
-              asked.add(question);
-              return driver.to(question);
+            request -> {
+              asked.add(request);
+              return driver.to(request);
             },
             List.of());
     return new DriverAgreement(
@@ -46,8 +46,8 @@ class DriverAgreementTest {
   }
 
   @Test
-  void aPendingQuestionIsPolledWithoutItsOutputs() throws Exception {
-    assertThat(agree(Duration.ofMinutes(1), question -> asked.size() < 4 ? PENDING : DONE))
+  void aPendingRequestIsPolledWithoutItsOutputs() throws Exception {
+    assertThat(agree(Duration.ofMinutes(1), request -> asked.size() < 4 ? PENDING : DONE))
         .containsExactly(new BlockKey(1, 10));
     assertThat(asked.get(0)).isInstanceOf(Adopt.class);
     assertThat(asked.subList(1, 4)).containsOnly(new AskAdoption("3", 1));
@@ -58,11 +58,11 @@ class DriverAgreementTest {
     assertThat(
             agree(
                 Duration.ofMinutes(1),
-                question -> {
+                request -> {
                   if (asked.size() < 3) {
                     throw new IOException("the test cuts the connection");
                   }
-                  return question instanceof Adopt ? DONE : Adoption.of(State.UNKNOWN);
+                  return request instanceof Adopt ? DONE : Adoption.of(State.UNKNOWN);
                 }))
         .hasSize(1);
     assertThat(asked.get(asked.size() - 1))
@@ -70,15 +70,15 @@ class DriverAgreementTest {
         .isInstanceOf(Adopt.class);
   }
 
-  /** The driver has worked on the question, but its answer never arrives. */
+  /** The driver has worked on the request, but its answer never arrives. */
   @Test
   void aLostAnswerIsAskedForAgain() throws Exception {
     CountDownLatch never = new CountDownLatch(1);
     assertThat(
             agree(
                 Duration.ofSeconds(3),
-                question -> {
-                  if (question instanceof Adopt) {
+                request -> {
+                  if (request instanceof Adopt) {
                     never.await();
                   }
                   return DONE;
@@ -93,7 +93,7 @@ class DriverAgreementTest {
             () ->
                 agree(
                     Duration.ofMillis(200),
-                    question -> {
+                    request -> {
                       never.await();
                       return DONE;
                     }))
@@ -103,11 +103,11 @@ class DriverAgreementTest {
 
   @Test
   void refusalsAreErrors() {
-    assertThatThrownBy(() -> agree(Duration.ofMinutes(1), question -> Adoption.refused("no")))
+    assertThatThrownBy(() -> agree(Duration.ofMinutes(1), request -> Adoption.refused("no")))
         .isInstanceOf(IOException.class)
         .hasMessage("no");
     assertThatThrownBy(
-            () -> agree(Duration.ofMinutes(1), question -> Adoption.of(State.ADOPTER_REMOVED)))
+            () -> agree(Duration.ofMinutes(1), request -> Adoption.of(State.ADOPTER_REMOVED)))
         .isInstanceOf(AdopterRemovedException.class);
   }
 }

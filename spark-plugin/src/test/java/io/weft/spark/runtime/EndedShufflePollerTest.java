@@ -14,14 +14,14 @@ import org.junit.jupiter.api.Test;
 class EndedShufflePollerTest {
   private final List<Integer> held = new ArrayList<>();
   private final List<Integer> freed = new ArrayList<>();
-  private final AtomicInteger questions = new AtomicInteger();
+  private final AtomicInteger requests = new AtomicInteger();
   private List<Integer> ended = List.of();
 
   private EndedShufflePoller shuffles(boolean driverAnswers) {
     FakeContext context =
         new FakeContext(
             () -> {
-              questions.incrementAndGet();
+              requests.incrementAndGet();
               if (!driverAnswers) {
                 throw new IllegalStateException("the driver does not answer");
               }
@@ -34,28 +34,28 @@ class EndedShufflePollerTest {
   void onlyEndedShufflesAreFreed() {
     try (EndedShufflePoller shuffles = shuffles(true)) {
       shuffles.poll();
-      assertThat(questions).as("nothing is held").hasValue(0);
+      assertThat(requests).as("nothing is held").hasValue(0);
       held.addAll(List.of(3, 4, 5));
       ended = List.of(4, 9);
       shuffles.poll();
-      assertThat(questions).as("nothing is held for long").hasValue(0);
+      assertThat(requests).as("nothing is held for long").hasValue(0);
       shuffles.poll();
-      assertThat(freed).as("ended shuffles of the question").containsExactly(4);
+      assertThat(freed).as("ended shuffles of the request").containsExactly(4);
       held.remove(Integer.valueOf(4));
       shuffles.poll();
       assertThat(freed).containsExactly(4);
-      assertThat(questions).hasValue(2);
+      assertThat(requests).hasValue(2);
     }
   }
 
   @Test
-  void anUnansweredQuestionIsRetried() {
+  void anUnansweredRequestIsRetried() {
     held.add(3);
     try (EndedShufflePoller shuffles = shuffles(false)) {
       for (int look = 0; look < 3; look++) {
         shuffles.poll();
       }
-      assertThat(questions).hasValue(2);
+      assertThat(requests).hasValue(2);
       assertThat(freed).isEmpty();
     }
   }

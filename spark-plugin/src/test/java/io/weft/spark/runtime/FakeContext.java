@@ -15,13 +15,13 @@ import org.apache.spark.resource.ResourceInformation;
  */
 record FakeContext(Answers answers, List<Object> sent) implements PluginContext {
   FakeContext(Callable<Object> answer) {
-    this(question -> answer.call(), new CopyOnWriteArrayList<>());
+    this(request -> answer.call(), new CopyOnWriteArrayList<>());
   }
 
   /** What the driver answers. */
   interface Answers {
     /** Returns the answer to a decoded message. */
-    Object to(Object question) throws Exception;
+    Object to(Object request) throws Exception;
   }
 
   @Override

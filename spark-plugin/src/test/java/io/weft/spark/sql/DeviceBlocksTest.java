@@ -49,7 +49,7 @@ class DeviceBlocksTest {
   void blocksAreSplitByWhereTheirExecutorsHaveThem() {
     HostReadClient client =
         new HostReadClient(
-            (executor, question) -> executor.equals("2") ? new byte[] {1, 0} : new byte[] {0}, "1");
+            (executor, message) -> executor.equals("2") ? new byte[] {1, 0} : new byte[] {0}, "1");
     try (RemoteDeviceOutputs others = new RemoteDeviceOutputs(client, TIMEOUT)) {
       DeviceBlocks split = of(others);
       assertThat(split.onDevices()).isEqualTo(Map.of("1", List.of(OWN), "2", List.of(THERE)));
@@ -64,7 +64,7 @@ class DeviceBlocksTest {
     BlockRequest copy = request(place, 40);
     HostReadClient client =
         new HostReadClient(
-            (executor, question) -> {
+            (executor, message) -> {
               if (executor.equals(place)) {
                 throw new IOException("no executor has this id");
               }
@@ -88,7 +88,7 @@ class DeviceBlocksTest {
   void anExecutorThatDoesNotAnswerIsAFetchFailureWithTheReason() {
     HostReadClient client =
         new HostReadClient(
-            (executor, question) -> {
+            (executor, message) -> {
               if (executor.equals("3")) {
                 throw new IOException("3 is in a long pause");
               }

@@ -79,8 +79,8 @@ public record CutTransferJob(String folder) implements Serializable {
     try (ReceivedBuffer received =
         transfers.receive(here, List.of(SHAPE), List.of(there), keys).get(0)) {
       List<Event> sent = transfers.send(List.of(SourceBuffer.of(here, data)), List.of(there), keys);
-      sent.get(0).await(Deadline.after(Notes.PATIENCE));
-      received.event().await(Deadline.after(Notes.PATIENCE));
+      sent.get(0).await(Deadline.after(Notes.TIMEOUT));
+      received.event().await(Deadline.after(Notes.TIMEOUT));
     }
   }
 }

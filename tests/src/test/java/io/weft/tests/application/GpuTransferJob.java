@@ -37,7 +37,7 @@ import org.apache.spark.api.java.JavaSparkContext;
  *     waits to be killed
  */
 public record GpuTransferJob(Notes notes, String libcuda, boolean waits) implements Serializable {
-  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final Duration TIMEOUT = Duration.ofMinutes(3);
   private static final int ARRAYS = 6;
   private static final int ROUNDS = 5;
 
@@ -100,7 +100,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
       }
       placed.addAll(WeftTransfers.transfers().place(placements));
       for (int i = 0; i < ARRAYS; i++) {
-        placed.get(i).event().await(Deadline.after(PATIENCE));
+        placed.get(i).event().await(Deadline.after(TIMEOUT));
         if (placed.get(i).received().isPresent()) {
           check(gpu, placed.get(i).received().get().buffer(), 100L * round + i);
           arrived++;
@@ -121,7 +121,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
       memory.putLong(value);
     }
     TestGpu.Uploaded uploaded = gpu.upload(memory.clear());
-    uploaded.event().awaitRecorded(Deadline.after(PATIENCE));
+    uploaded.event().awaitRecorded(Deadline.after(TIMEOUT));
     sources.add(uploaded);
     TypedBuffer buffer =
         TypedBuffer.at(uploaded.memory().address(), shape.type(), shape.bytes() / Long.BYTES);
@@ -157,7 +157,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
 
   private static String end(Event event) {
     try {
-      event.await(Deadline.after(PATIENCE));
+      event.await(Deadline.after(TIMEOUT));
       return "it arrived";
     } catch (EventFailedException e) {
       return String.valueOf(e.getCause().getMessage());
@@ -165,7 +165,7 @@ public record GpuTransferJob(Notes notes, String libcuda, boolean waits) impleme
   }
 
   private static void awaitKill() {
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (!TaskContext.get().isInterrupted() && !deadline.expired()) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
     }

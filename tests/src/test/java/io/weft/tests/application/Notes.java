@@ -17,12 +17,12 @@ import org.apache.spark.TaskContext;
  * @param folder that all of them see
  */
 public record Notes(String folder) implements Serializable {
-  static final Duration PATIENCE = Duration.ofMinutes(3);
+  static final Duration TIMEOUT = Duration.ofMinutes(3);
 
   /** Waits for a note and returns its text. */
   String await(String name) {
     Path file = Path.of(folder, name);
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (!Files.exists(file)) {
       if (deadline.expired() || TaskContext.get().isInterrupted()) {
         throw new IllegalStateException("there is no note " + name + " after " + deadline);

@@ -72,9 +72,9 @@ public record RetriedTransferJob(String folder, boolean sameKeys) implements Ser
     }
 
     void finish() {
-      received.event().await(Deadline.after(Notes.PATIENCE));
+      received.event().await(Deadline.after(Notes.TIMEOUT));
       TransferJob.check(received.buffer(), key);
-      sent.await(Deadline.after(Notes.PATIENCE));
+      sent.await(Deadline.after(Notes.TIMEOUT));
       received.close();
     }
   }

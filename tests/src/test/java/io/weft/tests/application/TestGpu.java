@@ -23,7 +23,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** GPU operations of a test's task on its executor's GPU. For its thread. */
 final class TestGpu implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofMinutes(3);
+  private static final Duration TIMEOUT = Duration.ofMinutes(3);
   private static final int TEXT_BYTES = 16_384;
 
   private final SharedGpu gpu = ExecutorGpu.current().open();
@@ -68,7 +68,7 @@ final class TestGpu implements AutoCloseable {
   }
 
   private static void await(CudaMark mark) {
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (!mark.isReached()) {
       if (deadline.expired()) {
         throw new IllegalStateException("the device does not become idle");

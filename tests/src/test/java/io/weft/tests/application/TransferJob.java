@@ -37,7 +37,7 @@ import org.apache.spark.api.java.JavaSparkContext;
  *     waits to be killed
  */
 public record TransferJob(String folder, boolean waits) implements Serializable {
-  private static final Duration PATIENCE = Notes.PATIENCE;
+  private static final Duration TIMEOUT = Notes.TIMEOUT;
   private static final int ARRAYS = 6;
   private static final int ROUNDS = 5;
 
@@ -87,7 +87,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
     List<DeferredTransfer> placed = transfers.place(placements, codec);
     int arrived = 0;
     for (int i = 0; i < ARRAYS; i++) {
-      placed.get(i).event().await(Deadline.after(PATIENCE));
+      placed.get(i).event().await(Deadline.after(TIMEOUT));
       if (placed.get(i).received().isPresent()) {
         check(placed.get(i).received().get().buffer(), 100L * round + i);
         arrived++;
@@ -135,7 +135,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
 
   private static String end(Event event) {
     try {
-      event.await(Deadline.after(PATIENCE));
+      event.await(Deadline.after(TIMEOUT));
       return "it arrived";
     } catch (EventFailedException e) {
       return String.valueOf(e.getCause().getMessage());
@@ -143,7 +143,7 @@ public record TransferJob(String folder, boolean waits) implements Serializable 
   }
 
   private static void awaitKill() {
-    Deadline deadline = Deadline.after(PATIENCE);
+    Deadline deadline = Deadline.after(TIMEOUT);
     while (!TaskContext.get().isInterrupted() && !deadline.expired()) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
     }

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
  * double of one GPU, with one suite of each kind.
  */
 class GpuFolderTest {
-  private static final Duration PATIENCE = Duration.ofMinutes(4);
+  private static final Duration TIMEOUT = Duration.ofMinutes(4);
   private static final String SUITES =
       "device:DeviceTiersTest,device:HostTableTest,nccl:NcclSplitTest,transfers:OneRankTest,"
           + "transfers:GpuProcessesTest,exchange:DeviceAttemptsTest,rates";
@@ -63,7 +63,7 @@ class GpuFolderTest {
             "JAVA_TOOL_OPTIONS",
             "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
     try (ChildProcess run = ChildProcess.start("run", command, folder, environment)) {
-      run.awaitSuccess(PATIENCE);
+      run.awaitSuccess(TIMEOUT);
       assertThat(run.lines(line -> line.contains("\"class\"")))
           .as("classes in\n%s", run.output())
           .hasSize(10)

@@ -101,7 +101,7 @@ final class DriverBench {
           announcing,
           new Spread(seconds),
           new Spread(driverSeconds),
-          bytes.question(),
+          bytes.request(),
           bytes.answer(),
           start.maxBytes() - start.liveBytes(),
           end.liveBytes() - start.liveBytes(),

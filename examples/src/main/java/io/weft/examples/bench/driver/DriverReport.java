@@ -32,7 +32,7 @@ public record DriverReport(Environment environment, List<Row> rows) implements R
    * @param announcing seconds until all executors were announced
    * @param seconds until all look-ups ended, by run
    * @param driverSeconds of CPU in the driver's process, by run
-   * @param questionBytes of one look-up
+   * @param requestBytes of one look-up
    * @param answerBytes of one look-up
    * @param heapLeft bytes of the driver's heap that were left before executors came
    * @param stateBytes of the heap that the executors take in the end
@@ -43,7 +43,7 @@ public record DriverReport(Environment environment, List<Row> rows) implements R
       double announcing,
       Spread seconds,
       Spread driverSeconds,
-      long questionBytes,
+      long requestBytes,
       long answerBytes,
       long heapLeft,
       long stateBytes,
@@ -74,7 +74,7 @@ public record DriverReport(Environment environment, List<Row> rows) implements R
                 "min – max",
                 "driver CPU s",
                 "ms each",
-                "question",
+                "request",
                 "answer",
                 "announcing s",
                 "heap left",
@@ -103,7 +103,7 @@ public record DriverReport(Environment environment, List<Row> rows) implements R
         Units.seconds(row.seconds().min()) + " – " + Units.seconds(row.seconds().max()),
         Units.seconds(row.driverSeconds().median()),
         Units.seconds(1000 * row.driverSeconds().median() / row.executors()),
-        Units.bytes(row.questionBytes()),
+        Units.bytes(row.requestBytes()),
         Units.bytes(row.answerBytes()),
         Units.seconds(row.announcing()),
         Units.bytes(row.heapLeft()),

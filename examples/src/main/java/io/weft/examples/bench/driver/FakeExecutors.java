@@ -56,10 +56,10 @@ final class FakeExecutors implements AutoCloseable {
   /**
    * The sizes of the messages of one look-up.
    *
-   * @param question of the executor
+   * @param request of the executor
    * @param answer of the driver
    */
-  record Bytes(int question, int answer) {}
+  record Bytes(int request, int answer) {}
 
   /**
    * Connects to a driver on this host.
@@ -161,9 +161,9 @@ final class FakeExecutors implements AutoCloseable {
 
   /** Looks up all executors from the first one. */
   Bytes bytesOfOneLookUp() throws IOException {
-    Lookup question = new Lookup(addresses.get(0).bootId(), List.copyOf(ids));
+    Lookup request = new Lookup(addresses.get(0).bootId(), List.copyOf(ids));
     try {
-      return new Bytes(MessageCodec.encode(question).length, ask(0, question).length);
+      return new Bytes(MessageCodec.encode(request).length, ask(0, request).length);
     } catch (Exception e) {
       throw new IOException("the driver did not answer: " + e, e);
     }

@@ -46,7 +46,7 @@ import org.junit.jupiter.api.Test;
  */
 class CudfOrderTest {
   private static final int ROWS = 100;
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final StructType SCHEMA =
       new StructType().add("even", DataTypes.BooleanType).add("n", DataTypes.LongType);
 
@@ -71,7 +71,7 @@ class CudfOrderTest {
       if (work != null) {
         work.close();
         Awaitility.await("no memory of the function on the device")
-            .atMost(PATIENCE)
+            .atMost(TIMEOUT)
             .until(() -> device.tiers().memory().takenBytes() == 0);
         pinned.close();
       }
@@ -136,7 +136,7 @@ class CudfOrderTest {
       } finally {
         DoubleGpus.controls().cudaDoublePause(0);
       }
-      assertEvens(running.result().get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+      assertEvens(running.result().get(TIMEOUT.toSeconds(), TimeUnit.SECONDS));
       assertThat(within).as("threads that wait in cudf").isZero();
     }
   }
@@ -161,7 +161,7 @@ class CudfOrderTest {
 
     void awaitWaiting() {
       Awaitility.await("the call waits, or has ended")
-          .atMost(PATIENCE)
+          .atMost(TIMEOUT)
           .until(
               () ->
                   result.isDone()
@@ -240,7 +240,7 @@ class CudfOrderTest {
       } finally {
         DoubleGpus.controls().cudaDoublePause(0);
       }
-      assertThatThrownBy(() -> running.result().get(PATIENCE.toSeconds(), TimeUnit.SECONDS))
+      assertThatThrownBy(() -> running.result().get(TIMEOUT.toSeconds(), TimeUnit.SECONDS))
           .hasStackTraceContaining("enough of 50")
           .hasStackTraceContaining("cuEventCreate");
     }
