@@ -143,9 +143,9 @@ public final class CudaMemoryPool implements AutoCloseable {
   private CudaMemory takeNew(long bytes) {
     long least = rounded(bytes, Math.max(ALIGNMENT, source.granularity()));
     List<PoolSegment> evicted = new ArrayList<>();
-    long length = claim(least, evicted);
+    long claimed = claim(least, evicted);
     evicted.forEach(this::release);
-    awaitFreed(length);
+    long length = awaitFreed(claimed, least);
     PoolSegment segment = allocate(length, least);
     synchronized (this) {
       if (!closed) {
@@ -218,23 +218,34 @@ public final class CudaMemoryPool implements AutoCloseable {
 
   /**
    * Waits until the memory of evicted segments is free, so that it does not exist twice. NCCL frees
-   * memory only when its communicators have ended their registrations.
+   * memory only when its communicators have ended their registrations. A claim of more than the
+   * least does not wait: it shrinks.
+   *
+   * @return the claim that remains
    */
-  private synchronized void awaitFreed(long claimed) {
+  private synchronized long awaitFreed(long claimed, long least) {
     Deadline deadline = Deadline.after(FREEING_TIMEOUT);
+    long length = claimed;
     try {
       while (reservedBytes + freeingBytes > budgetBytes) {
-        if (deadline.expired()) {
+        long excess = reservedBytes + freeingBytes - budgetBytes;
+        if (length > least) {
+          long fitting = Math.max(least, (length - excess) & -source.granularity());
+          unclaim(length - fitting);
+          length = fitting;
+        } else if (deadline.expired()) {
           throw stillFreeing(deadline.toString());
+        } else {
+          TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
         }
-        TimeUnit.NANOSECONDS.timedWait(this, Math.max(1, deadline.remainingNanos()));
       }
+      return length;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      unclaim(claimed);
+      unclaim(length);
       throw stillFreeing("the time until the thread was interrupted");
     } catch (NoRoomException e) {
-      unclaim(claimed);
+      unclaim(length);
       throw e;
     }
   }

@@ -188,6 +188,23 @@ class CudaMemoryPoolTest {
     source.freeAll();
   }
 
+  /** New segments are 2 MiB if there is room, but 1 MiB is enough. */
+  @Test
+  void aNewSegmentDoesNotGrowIntoMemoryThatIsNotFreeYet() {
+    LateSource source = new LateSource();
+    CudaMemoryPool pool = CudaMemoryPool.open(device, source, 8 * MIB);
+    pool.take(7 * MIB).close();
+    pool.trim();
+    try (CudaMemory small = pool.take(MIB)) {
+      assertThat(small.bytes()).isEqualTo(MIB);
+      assertThat(pool.reservedBytes()).isEqualTo(8 * MIB);
+    }
+    assertThat(source.most.get()).isEqualTo(8 * MIB);
+    pool.close();
+    source.freeAll();
+    assertThat(pool.reservedBytes()).isZero();
+  }
+
   /** With random sizes and lifetimes, no two pieces overlap and all memory returns. */
   @Test
   void piecesNeverOverlap() {

@@ -134,7 +134,6 @@ final class PeerTables implements TableFetch {
     started = null;
     try {
       fetch.await(cancelCheck).forEach(rows::addAll);
-      rooms = 0;
     } catch (DeviceFetchException e) {
       cancelCheck.run();
       if (e.getCause() == null) {
@@ -148,6 +147,7 @@ final class PeerTables implements TableFetch {
     }
     // Advance only now: a failed fetch is not the end of the data.
     group.forEach(each -> blocks.remove());
+    rooms = 0;
   }
 
   /** Whether another try needs less memory than the failed one, or there may be more now. */
