@@ -1,7 +1,9 @@
 package io.weft.shuffle.store;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -12,13 +14,18 @@ import org.slf4j.LoggerFactory;
  * Sweeps the folders of executors on the driver's host. If the last executor on a host is killed,
  * the driver may be the last process of the application there. Folders are swept on request and
  * when the process ends. A folder stays if its executor is alive or a live executor reads it; that
- * executor sweeps it later.
+ * executor sweeps it later. Unfinished folders of these applications, whose executors were killed
+ * at their start, go too: an executor that still starts makes its folder anew.
  *
  * <p>Thread-safe. The shutdown hook is the thread "weft-announced-folders".
  */
 public final class AnnouncedFolders {
   private static final Logger LOG = LoggerFactory.getLogger(AnnouncedFolders.class);
   private static final Set<Announced> ANNOUNCED = ConcurrentHashMap.newKeySet();
+
+  /** By application's folder, a folder of one of its executors that was there. */
+  private static final Map<Path, Path> APPLICATIONS = new ConcurrentHashMap<>();
+
   private static final AtomicBoolean HOOKED = new AtomicBoolean();
 
   private record Announced(Path folder, String token) {}
@@ -37,6 +44,9 @@ public final class AnnouncedFolders {
       return;
     }
     ANNOUNCED.add(new Announced(folder, token));
+    if (ExecutorFolder.isReachable(bootId, folder, token)) {
+      APPLICATIONS.putIfAbsent(folder.getParent(), folder);
+    }
     if (HOOKED.compareAndSet(false, true)) {
       try {
         Runtime.getRuntime()
@@ -51,13 +61,22 @@ public final class AnnouncedFolders {
   public static void sweep() {
     List<Path> left = left();
     left.forEach(FolderSweep::atEnd);
-    left.forEach(ExecutorFolder::removeParents);
+    removeParents();
   }
 
   private static void sweepAtExit() {
     List<Path> left = left();
     FolderSweep.atExit(left, true);
-    left.forEach(ExecutorFolder::removeParents);
+    removeParents();
+  }
+
+  private static void removeParents() {
+    APPLICATIONS.forEach(
+        (application, executor) -> {
+          FolderSweep.unfinished(application);
+          ExecutorFolder.removeParents(executor);
+        });
+    APPLICATIONS.keySet().removeIf(application -> !Files.exists(application));
   }
 
   private static List<Path> left() {

@@ -72,6 +72,20 @@ final class FolderSweep {
     sweep(folder, false, true, new ArrayList<>());
   }
 
+  /** Removes the unfinished folders of an application that ends, whatever their age. */
+  static void unfinished(Path applicationFolder) {
+    for (Path folder : entries(applicationFolder)) {
+      try {
+        if (isUnfinished(folder) && Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+          ExecutorFiles.remove(folder);
+          LOG.info("Removed {} of an executor that ended at its start", folder);
+        }
+      } catch (IOException e) {
+        LOG.warn("The unfinished folder {} was not removed: {}", folder, e.toString());
+      }
+    }
+  }
+
   /**
    * Sweeps executors when this process ends. First closes this process's leases on dead executors.
    * So if several processes end at once, the last one finds no lease of the others.
@@ -176,11 +190,15 @@ final class FolderSweep {
   }
 
   private static boolean isStarting(Path folder) throws IOException {
-    if (!folder.getFileName().toString().startsWith(FolderNames.STARTING_PREFIX)) {
+    if (!isUnfinished(folder)) {
       return false;
     }
     Instant made = Files.getLastModifiedTime(folder).toInstant();
     return made.plus(LONGEST_START).isAfter(Instant.now());
+  }
+
+  private static boolean isUnfinished(Path folder) {
+    return folder.getFileName().toString().startsWith(FolderNames.STARTING_PREFIX);
   }
 
   static List<Path> entries(Path folder) {

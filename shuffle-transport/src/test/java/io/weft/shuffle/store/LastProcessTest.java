@@ -116,6 +116,19 @@ class LastProcessTest {
     assertThat(driver.finish()).isZero();
   }
 
+  /** Sweeps of executors leave a young unfinished folder alone. */
+  @Test
+  void aDriverThatStopsTheApplicationSweepsAnExecutorThatWasKilledAtItsStart() throws Exception {
+    ChildJvm driver = startDriver(token());
+    Path unfinished = Files.createDirectory(folder.resolveSibling(".starting-2-00000000"));
+    Files.createFile(unfinished.resolve("token"));
+    owner.terminate();
+    assertThat(unfinished).exists();
+    stop(driver);
+    assertNothingIsLeft();
+    assertThat(driver.finish()).isZero();
+  }
+
   @Test
   void aDriverThatEndsSweepsAnExecutorThatDiedAfterThat() throws Exception {
     ChildJvm driver = startDriver(token());
