@@ -51,6 +51,21 @@ final class InPlaceCollectives {
     return true;
   }
 
+  /** Whether no rank's buffers of this entry are symmetric. */
+  boolean reachesNone() {
+    for (int peer = 0; peer < host.size(); peer++) {
+      if (reaches(peer)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a buffer of the rank is symmetric. */
+  boolean reaches(int peer) {
+    return reachesSend(peer) || reachesReceive(peer);
+  }
+
   boolean reachesSend(int peer) {
     return host.block(peer).sendDescriptor(host.stamp()) != SymmetricTable.NONE;
   }

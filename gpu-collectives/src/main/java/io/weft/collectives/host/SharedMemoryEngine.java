@@ -19,13 +19,18 @@ import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
 
 /**
- * Collectives among the ranks of one host. Data that fits a slot is sent in one shot. Larger
- * operations run in place when symmetric buffers allow it, otherwise staged or pairwise.
+ * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
+ * place when symmetric buffers allow it, otherwise in one shot while the data fits a slot, then
+ * staged or pairwise.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
- * learn which buffers are symmetric, so all choose the same algorithm.
+ * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers
+ * deposits its data in the same entry, in case that all ranks have such buffers.
  */
 final class SharedMemoryEngine implements CollectiveEngine {
+  /** Up to here one shot is as fast as the work in place, whose end needs a sync. */
+  private static final int SMALL_BYTES = 1 << 10;
+
   private final HostRanks host;
   private final SymmetricTable table;
   private final int slotBytes;
@@ -71,6 +76,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     };
   }
 
+  private boolean isSmall(long bytes) {
+    return bytes <= Math.min(SMALL_BYTES, slotBytes);
+  }
+
   private boolean fitsSlot(long bytes) {
     return bytes <= slotBytes;
   }
@@ -81,57 +90,114 @@ final class SharedMemoryEngine implements CollectiveEngine {
     host.enter(call);
   }
 
+  /**
+   * Publishes the descriptors of the buffers and enters. If both are private, it also deposits what
+   * one shot needs.
+   *
+   * @param deposit bytes of the send buffer, of all ranks that deposit; deposited if they fit a
+   *     slot
+   * @param deposits whether this rank deposits in one shot
+   */
+  private void enter(
+      Call call, TypedBuffer send, TypedBuffer receive, long deposit, boolean deposits) {
+    host.prepareEntry(call, table.describe(send), table.describe(receive));
+    if (deposits) {
+      depositIfPrivate(send, deposit);
+    }
+    host.enter(call);
+  }
+
+  /** Deposits for the prepared entry, which tells whether the buffers are private. */
+  private void depositIfPrivate(TypedBuffer send, long deposit) {
+    if (fitsSlot(deposit) && !inPlace.reaches(host.me())) {
+      Memory.copy(send.address(), host.block(host.me()).payload(host.stamp(), deposit), deposit);
+    }
+  }
+
+  /**
+   * Whether an entry that was not in place continues in one shot: on all ranks with the deposits of
+   * this entry, if every rank's buffers are private, or with an entry of its own.
+   */
+  private boolean continuesInOneShot(long bytes) {
+    if (!fitsSlot(bytes)) {
+      return false;
+    }
+    oneShot.useDeposits(inPlace.reachesNone());
+    return true;
+  }
+
   private Algorithm allReduce(Call call, AllReduce operation) {
-    if (fitsSlot(operation.send().bytes())) {
+    long bytes = operation.send().bytes();
+    if (isSmall(bytes)) {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive());
+    enter(call, operation.send(), operation.receive(), bytes, true);
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
       return Algorithm.IN_PLACE;
+    }
+    if (continuesInOneShot(bytes)) {
+      oneShot.allReduce(call, operation);
+      return Algorithm.ONE_SHOT;
     }
     staged.allReduce(operation);
     return Algorithm.STAGED;
   }
 
   private Algorithm reduce(Call call, Reduce operation) {
-    if (fitsSlot(operation.send().bytes())) {
+    long bytes = operation.send().bytes();
+    if (isSmall(bytes)) {
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive());
+    enter(call, operation.send(), operation.receive(), bytes, true);
     if (inPlace.reachesSends() && inPlace.reachesReceive(operation.root())) {
       inPlace.reduce(operation);
       return Algorithm.IN_PLACE;
+    }
+    if (continuesInOneShot(bytes)) {
+      oneShot.reduce(call, operation);
+      return Algorithm.ONE_SHOT;
     }
     staged.reduce(operation);
     return Algorithm.STAGED;
   }
 
   private Algorithm reduceScatter(Call call, ReduceScatter operation) {
-    if (fitsSlot(operation.send().bytes())) {
+    long bytes = operation.send().bytes();
+    if (isSmall(bytes)) {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive());
+    enter(call, operation.send(), operation.receive(), bytes, true);
     if (inPlace.reachesSends()) {
       inPlace.reduceScatter(operation);
       return Algorithm.IN_PLACE;
+    }
+    if (continuesInOneShot(bytes)) {
+      oneShot.reduceScatter(call, operation);
+      return Algorithm.ONE_SHOT;
     }
     staged.reduceScatter(operation);
     return Algorithm.STAGED;
   }
 
   private Algorithm broadcast(Call call, Broadcast operation) {
-    if (fitsSlot(operation.receive().bytes())) {
+    long bytes = operation.receive().bytes();
+    if (isSmall(bytes)) {
       oneShot.broadcast(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive());
+    boolean isRoot = operation.root() == host.me();
+    enter(call, operation.send(), operation.receive(), bytes, isRoot);
     if (inPlace.reachesSend(operation.root())) {
       inPlace.broadcast(operation.root(), operation.receive());
       return Algorithm.IN_PLACE;
+    }
+    if (continuesInOneShot(bytes)) {
+      oneShot.broadcast(call, operation);
+      return Algorithm.ONE_SHOT;
     }
     staged.broadcast(operation);
     return Algorithm.STAGED;
@@ -139,7 +205,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
   private Algorithm allGather(Call call, AllGather operation) {
     TypedBuffer send = operation.send();
-    if (fitsSlot(send.bytes())) {
+    if (isSmall(send.bytes())) {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
@@ -152,16 +218,20 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allGatherByWriting(send);
       return Algorithm.IN_PLACE;
     }
+    if (continuesInOneShot(send.bytes())) {
+      oneShot.allGather(call, send, operation.receive());
+      return Algorithm.ONE_SHOT;
+    }
     staged.allGather(operation);
     return Algorithm.STAGED;
   }
 
   /** Enters, and copies this rank's own part to its place while the others are still arriving. */
   private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
-    long sends = table.describe(send);
-    host.prepareEntry(call, sends, table.describe(receive));
+    host.prepareEntry(call, table.describe(send), table.describe(receive));
+    depositIfPrivate(send, send.bytes());
     host.announce();
-    if (sends != SymmetricTable.NONE) {
+    if (inPlace.reachesSend(host.me())) {
       InPlaceCollectives.copy(
           send.address(), receive.address() + host.me() * send.bytes(), send.bytes());
     }
@@ -170,7 +240,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
   private Algorithm allToAll(Call call, AllToAll operation) {
     TypedBuffer send = operation.send();
-    if (fitsSlot(send.bytes())) {
+    if (isSmall(send.bytes())) {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
@@ -183,6 +253,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allToAllByWriting(send);
       return Algorithm.IN_PLACE;
     }
+    if (continuesInOneShot(send.bytes())) {
+      oneShot.allToAll(call, send, operation.receive());
+      return Algorithm.ONE_SHOT;
+    }
     pairwise.allToAll(call, operation);
     return Algorithm.PAIRWISE;
   }
@@ -194,22 +268,27 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private void enterApart(Call call, TypedBuffer send, TypedBuffer receive) {
     if (send.overlaps(receive)) {
       host.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
-      host.enter(call);
     } else {
-      enter(call, send, receive);
+      host.prepareEntry(call, table.describe(send), table.describe(receive));
     }
+    depositIfPrivate(send, send.bytes());
+    host.enter(call);
   }
 
   private Algorithm gather(Call call, Gather operation) {
     TypedBuffer send = operation.send();
-    if (fitsSlot(send.bytes())) {
+    if (isSmall(send.bytes())) {
       oneShot.gather(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, send, operation.receive());
+    enter(call, send, operation.receive(), send.bytes(), true);
     if (inPlace.reachesSends()) {
       inPlace.gather(operation.root(), send, operation.receive());
       return Algorithm.IN_PLACE;
+    }
+    if (continuesInOneShot(send.bytes())) {
+      oneShot.gather(call, operation);
+      return Algorithm.ONE_SHOT;
     }
     pairwise.gather(call, operation);
     return Algorithm.PAIRWISE;
@@ -217,14 +296,19 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
   private Algorithm scatter(Call call, Scatter operation) {
     TypedBuffer receive = operation.receive();
-    if (fitsSlot(receive.bytes() * host.size())) {
+    long bytes = receive.bytes() * host.size();
+    if (isSmall(bytes)) {
       oneShot.scatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), receive);
+    enter(call, operation.send(), receive, bytes, operation.root() == host.me());
     if (inPlace.reachesSend(operation.root())) {
       inPlace.scatter(operation.root(), receive);
       return Algorithm.IN_PLACE;
+    }
+    if (continuesInOneShot(bytes)) {
+      oneShot.scatter(call, operation);
+      return Algorithm.ONE_SHOT;
     }
     pairwise.scatter(call, operation);
     return Algorithm.PAIRWISE;
@@ -250,6 +334,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     private final Reductions reductions;
     private final long[] sources;
     private final long[] target = new long[1];
+    private boolean deposited;
 
     OneShotCollectives(HostRanks host, Reductions reductions) {
       this.host = host;
@@ -257,8 +342,21 @@ final class SharedMemoryEngine implements CollectiveEngine {
       this.sources = new long[host.size()];
     }
 
-    /** Enters with these bytes in the slot. */
+    /**
+     * Tells how the next operation starts.
+     *
+     * @param done whether all ranks have made its deposits in the current entry
+     */
+    void useDeposits(boolean done) {
+      deposited = done;
+    }
+
+    /** Enters with these bytes in the slot, unless they were deposited in the current entry. */
     private void deposit(Call call, long address, long bytes) {
+      if (deposited) {
+        deposited = false;
+        return;
+      }
       host.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
       if (bytes > 0) {
         Memory.copy(address, payload(host.me(), bytes), bytes);
