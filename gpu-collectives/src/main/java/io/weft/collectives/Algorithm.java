@@ -32,6 +32,11 @@ public enum Algorithm {
    * chunk.
    */
   STAGED,
+  /**
+   * Every rank reads its part of the others' private buffers directly, with one copy by the kernel
+   * (process_vm_readv).
+   */
+  KERNEL_COPY,
   /** Every rank sends to one neighbour and receives from the other (Patarasuk, Yuan 2009). */
   RING,
   /**

@@ -151,6 +151,23 @@ final class ControlBlock {
     return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE);
   }
 
+  /** Adds addresses in the owner's process to an entry without a tiny payload. */
+  void writeAddresses(int stamp, long send, long receive) {
+    long slot = address + layout.slot(stamp);
+    Memory.putLong(slot + ControlLayout.SEND_ADDRESS, send);
+    Memory.putLong(slot + ControlLayout.RECEIVE_ADDRESS, receive);
+  }
+
+  /** The address of the send buffer in the owner's process. */
+  long sendAddress(int stamp) {
+    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.SEND_ADDRESS);
+  }
+
+  /** The address of the receive buffer in the owner's process. */
+  long receiveAddress(int stamp) {
+    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE_ADDRESS);
+  }
+
   /**
    * The address of the payload of an entry.
    *
@@ -206,7 +223,8 @@ final class ControlBlock {
    *
    * <pre>
    *   0 int stamp | 4 int code | 8 int root | 12 int phase | 16 long count | 24 long sequence
-   *  32 long send descriptor | 40 long receive descriptor | 48 payload of up to 16 bytes
+   *  32 long send descriptor | 40 long receive descriptor | 48 payload of up to 16 bytes,
+   *  or 48 long send address | 56 long receive address
    * </pre>
    *
    * <p>A longer payload follows the header.
@@ -231,6 +249,9 @@ final class ControlBlock {
     static final int SEQUENCE = 24;
     static final int SEND = 32;
     static final int RECEIVE = 40;
+
+    static final int SEND_ADDRESS = 48;
+    static final int RECEIVE_ADDRESS = 56;
 
     private static final int TINY_PAYLOAD = 48;
     private static final int TINY_BYTES = 16;

@@ -93,7 +93,11 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
     if (host.size() > 1) {
       HostRanks hostRanks = localPeers.hostRanks(waiting);
       RankGroup members = new RankGroup(rank(), host, messages);
-      local = new SharedMemoryEngine(hostRanks, regions.table(), members, sizes);
+      Optional<KernelCopyCollectives> kernel =
+          localPeers
+              .readableProcesses()
+              .map(processes -> new KernelCopyCollectives(hostRanks, waiting, processes));
+      local = new SharedMemoryEngine(hostRanks, regions.table(), members, sizes, kernel);
     }
     if (topology.isOneHost()) {
       return local;

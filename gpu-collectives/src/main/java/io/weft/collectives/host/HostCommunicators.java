@@ -20,12 +20,18 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Creates communicators of the host implementation. All ranks load the items of the {@link
@@ -61,7 +67,11 @@ public final class HostCommunicators implements CommunicatorFactory {
    * find the hosts, reserve segments, map those of the host, connect to the other hosts. Used once.
    */
   static final class HostSetup {
+    private static final Logger LOG = LoggerFactory.getLogger(HostSetup.class);
     private static final String CONTROL = "control";
+
+    /** The reasons against reads by the kernel that this process has logged. */
+    static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
     private final Bootstrap bootstrap;
     private final CommunicatorOptions common;
@@ -125,7 +135,8 @@ public final class HostCommunicators implements CommunicatorFactory {
       folder = resources.add(RankFolder.create(options.folder(), bootstrap.id(), bootstrap.rank()));
       return new RankAddress(
           options.hostIdentity().orElseGet(HostIdentity::ofKernel),
-          HostIdentity.PROCESS,
+          HostIdentity.PROCESS.toString(),
+          ProcessMemory.own(HostIdentity.PROCESS),
           folder.path().toString(),
           folder.token());
     }
@@ -177,13 +188,15 @@ public final class HostCommunicators implements CommunicatorFactory {
       List<MappedSegment> own = new ArrayList<>();
       rounds.barrier("segments", () -> own.add(resources.reserve(folder, CONTROL, layout.bytes())));
       List<LocalPeers.Peer> mapped = new ArrayList<>();
-      rounds.barrier(
-          "mapped",
-          () -> {
-            for (int rank : local) {
-              mapped.add(map(rank, own.get(0), layout));
-            }
-          });
+      List<byte[]> refusals =
+          rounds.exchange(
+              "mapped",
+              () -> {
+                for (int rank : local) {
+                  mapped.add(map(rank, own.get(0), layout));
+                }
+                return kernelCopyRefusal(local).orElse("").getBytes(StandardCharsets.UTF_8);
+              });
       folder.deleteSegment(own.get(0).file());
       HostCommunicator communicator =
           new HostCommunicator(
@@ -192,7 +205,7 @@ public final class HostCommunicators implements CommunicatorFactory {
               sizes,
               options.symmetricOptions(),
               topology,
-              new LocalPeers(bootstrap.rank(), mapped),
+              new LocalPeers(bootstrap.rank(), mapped, copiesByKernel(local, refusals)),
               topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),
               resources);
       start(communicator);
@@ -212,6 +225,46 @@ public final class HostCommunicators implements CommunicatorFactory {
                 + e,
             e);
       }
+    }
+
+    /** Why this rank does not read the memory of all ranks of its host by the kernel. */
+    private Optional<String> kernelCopyRefusal(List<Integer> local) {
+      if (!options.kernelCopy()) {
+        return Optional.of("the options forbid it");
+      }
+      ProcessMemory memory = new ProcessMemory();
+      for (int rank : local) {
+        RankAddress address = addresses.get(rank);
+        Optional<String> refusal =
+            rank == bootstrap.rank()
+                ? Optional.empty()
+                : memory.refusal(address.location(), address.processId());
+        if (refusal.isPresent()) {
+          return refusal;
+        }
+      }
+      return Optional.empty();
+    }
+
+    /**
+     * Decides from what all ranks of the host found out, so that all decide the same. Logs each
+     * reason once.
+     */
+    private boolean copiesByKernel(List<Integer> local, List<byte[]> refusals) {
+      for (int rank : local) {
+        String reason = new String(refusals.get(rank), StandardCharsets.UTF_8);
+        if (!reason.isEmpty()) {
+          if (LOGGED.add(reason)) {
+            LOG.info(
+                "collectives on private buffers stage their data in shared memory, because rank {}"
+                    + " cannot read the memory of the others: {}",
+                rank,
+                reason);
+          }
+          return false;
+        }
+      }
+      return true;
     }
 
     /** The listener is opened within a round, so that a failure to do so reaches all ranks. */
@@ -238,7 +291,8 @@ public final class HostCommunicators implements CommunicatorFactory {
     private LocalPeers.Peer map(int rank, MappedSegment own, ControlLayout layout)
         throws IOException {
       if (rank == bootstrap.rank()) {
-        return new LocalPeers.Peer(rank, new ControlBlock(own.address(), layout), Liveness.OWN);
+        return new LocalPeers.Peer(
+            rank, new ControlBlock(own.address(), layout), Liveness.OWN, processOf(rank));
       }
       RankAddress address = addresses.get(rank);
       MappedSegment segment = resources.attach(Path.of(address.folder(), CONTROL));
@@ -252,12 +306,17 @@ public final class HostCommunicators implements CommunicatorFactory {
                 + layout.bytes()
                 + "; all ranks need the same buffer sizes");
       }
-      boolean inThisProcess = address.process().equals(HostIdentity.PROCESS);
+      boolean inThisProcess = address.process().equals(HostIdentity.PROCESS.toString());
       Liveness life =
           inThisProcess
               ? Liveness.OWN
               : resources.add(Liveness.ofOther(Path.of(address.folder(), RankFolder.LOCK)));
-      return new LocalPeers.Peer(rank, new ControlBlock(segment.address(), layout), life);
+      return new LocalPeers.Peer(
+          rank, new ControlBlock(segment.address(), layout), life, processOf(rank));
+    }
+
+    private int processOf(int rank) {
+      return Math.toIntExact(addresses.get(rank).location().id());
     }
 
     /** The identities of this kernel and this process. */
@@ -265,7 +324,7 @@ public final class HostCommunicators implements CommunicatorFactory {
       private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
       /** The identity of this process, different after a restart. */
-      static final String PROCESS = UUID.randomUUID().toString();
+      static final UUID PROCESS = UUID.randomUUID();
 
       private HostIdentity() {}
 
@@ -277,7 +336,7 @@ public final class HostCommunicators implements CommunicatorFactory {
         try {
           return Files.readString(BOOT_ID).strip();
         } catch (IOException e) {
-          return PROCESS;
+          return PROCESS.toString();
         }
       }
     }
@@ -287,12 +346,18 @@ public final class HostCommunicators implements CommunicatorFactory {
      *
      * @param hostIdentity ranks with the same one may share memory
      * @param process differs between processes, also between restarts with one process id
+     * @param location of the process, for readers of its memory
      * @param folder of its segments
      * @param token content of the token file in the folder
      */
-    record RankAddress(String hostIdentity, String process, String folder, String token) {
+    record RankAddress(
+        String hostIdentity,
+        String process,
+        ProcessMemory.Location location,
+        String folder,
+        String token) {
       /** Increases when the meaning of any message between ranks changes. */
-      private static final int VERSION = 2;
+      private static final int VERSION = 3;
 
       byte[] encode() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -300,6 +365,8 @@ public final class HostCommunicators implements CommunicatorFactory {
         out.writeInt(VERSION);
         out.writeUTF(hostIdentity);
         out.writeUTF(process);
+        out.writeLong(location.id());
+        out.writeLong(location.probe());
         out.writeUTF(folder);
         out.writeUTF(token);
         return bytes.toByteArray();
@@ -312,7 +379,16 @@ public final class HostCommunicators implements CommunicatorFactory {
           throw new IOException(
               "a rank speaks version " + version + " of the host collectives, this one " + VERSION);
         }
-        return new RankAddress(in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF());
+        return new RankAddress(
+            in.readUTF(),
+            in.readUTF(),
+            new ProcessMemory.Location(in.readLong(), in.readLong()),
+            in.readUTF(),
+            in.readUTF());
+      }
+
+      UUID processId() {
+        return UUID.fromString(process);
       }
     }
 

@@ -18,6 +18,8 @@ import java.util.Optional;
  *     the running kernel
  * @param bindHost the address at which ranks of other hosts reach this one
  * @param network whether ranks may be on different hosts; without it they must share memory
+ * @param kernelCopy whether large operations may read the private buffers of other processes by the
+ *     kernel; used if all ranks of a host allow it and their kernel permits it
  * @param sizes the sizes of the buffers in shared memory; the same on all ranks
  * @param symmetric of the communicators' symmetric buffers; empty for memory in the folder
  * @param machine the capabilities of this machine, which decide the paths
@@ -27,6 +29,7 @@ public record HostOptions(
     Optional<String> hostIdentity,
     String bindHost,
     boolean network,
+    boolean kernelCopy,
     BufferSizes sizes,
     Optional<SymmetricOptions> symmetric,
     Capabilities machine) {
@@ -49,6 +52,7 @@ public record HostOptions(
         parent.resolve("weft-" + System.getProperty("user.name")),
         Optional.empty(),
         "127.0.0.1",
+        true,
         true,
         BufferSizes.DEFAULT,
         Optional.empty(),
@@ -76,30 +80,40 @@ public record HostOptions(
   }
 
   public HostOptions withFolder(Path other) {
-    return new HostOptions(other, hostIdentity, bindHost, network, sizes, symmetric, machine);
+    return new HostOptions(
+        other, hostIdentity, bindHost, network, kernelCopy, sizes, symmetric, machine);
   }
 
   /** Sets the identity, for tests and containers: ranks with different identities use sockets. */
   public HostOptions withHostIdentity(String identity) {
     return new HostOptions(
-        folder, Optional.of(identity), bindHost, network, sizes, symmetric, machine);
+        folder, Optional.of(identity), bindHost, network, kernelCopy, sizes, symmetric, machine);
   }
 
   public HostOptions withBindHost(String host) {
-    return new HostOptions(folder, hostIdentity, host, network, sizes, symmetric, machine);
+    return new HostOptions(
+        folder, hostIdentity, host, network, kernelCopy, sizes, symmetric, machine);
   }
 
   public HostOptions withNetwork(boolean allowed) {
-    return new HostOptions(folder, hostIdentity, bindHost, allowed, sizes, symmetric, machine);
+    return new HostOptions(
+        folder, hostIdentity, bindHost, allowed, kernelCopy, sizes, symmetric, machine);
+  }
+
+  /** Allows or forbids reads of the memory of other ranks' processes by the kernel. */
+  public HostOptions withKernelCopy(boolean allowed) {
+    return new HostOptions(
+        folder, hostIdentity, bindHost, network, allowed, sizes, symmetric, machine);
   }
 
   public HostOptions withSizes(BufferSizes other) {
-    return new HostOptions(folder, hostIdentity, bindHost, network, other, symmetric, machine);
+    return new HostOptions(
+        folder, hostIdentity, bindHost, network, kernelCopy, other, symmetric, machine);
   }
 
   public HostOptions withSymmetric(SymmetricOptions other) {
     return new HostOptions(
-        folder, hostIdentity, bindHost, network, sizes, Optional.of(other), machine);
+        folder, hostIdentity, bindHost, network, kernelCopy, sizes, Optional.of(other), machine);
   }
 
   SymmetricOptions symmetricOptions() {

@@ -69,6 +69,11 @@ final class HostRanks {
     blocks[me].writeHeader(stamp, call, sendDescriptor, receiveDescriptor);
   }
 
+  /** Adds the addresses of buffers to a prepared entry that has no tiny payload. */
+  void writeAddresses(long send, long receive) {
+    blocks[me].writeAddresses(stamp, send, receive);
+  }
+
   /** Publishes the entry and waits for the entries of the others. */
   void enter(Call call) {
     announce();

@@ -21,6 +21,7 @@ import java.util.Optional;
 final class LocalPeers {
   private final int me;
   private final List<Peer> all;
+  private final boolean readable;
 
   /**
    * One rank on this host.
@@ -28,17 +29,25 @@ final class LocalPeers {
    * @param rank in the communicator
    * @param block its control segment
    * @param life tells whether its process is alive
+   * @param process the id of its process
    */
-  record Peer(int rank, ControlBlock block, Liveness life) {}
+  record Peer(int rank, ControlBlock block, Liveness life, int process) {}
 
   /**
    * Creates the view of all ranks of the host.
    *
    * @param me rank of this one in the communicator
+   * @param readable whether each of these ranks can read the memory of the others by the kernel
    */
-  LocalPeers(int me, List<Peer> all) {
+  LocalPeers(int me, List<Peer> all, boolean readable) {
     this.me = me;
     this.all = List.copyOf(all);
+    this.readable = readable;
+  }
+
+  /** The processes of these ranks, if each can read the memory of the others by the kernel. */
+  Optional<List<Integer>> readableProcesses() {
+    return readable ? Optional.of(all.stream().map(Peer::process).toList()) : Optional.empty();
   }
 
   private Optional<Peer> find(int rank) {

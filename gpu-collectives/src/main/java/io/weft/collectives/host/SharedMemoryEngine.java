@@ -17,11 +17,12 @@ import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.memory.Memory;
+import java.util.Optional;
 
 /**
  * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
- * place when symmetric buffers allow it, otherwise in one shot while the data fits a slot, then
- * staged or pairwise.
+ * place when symmetric buffers allow it, otherwise by the kernel's copy if all ranks can read each
+ * other. Without it they run in one shot while the data fits a slot, then staged or pairwise.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
  * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers
@@ -31,6 +32,9 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /** Up to here one shot is as fast as the work in place, whose end needs a sync. */
   private static final int SMALL_BYTES = 1 << 10;
 
+  /** From here on a copy by the kernel is faster than the slots, in spite of its system call. */
+  private static final int KERNEL_COPY_BYTES = 8 << 10;
+
   private final HostRanks host;
   private final SymmetricTable table;
   private final int slotBytes;
@@ -38,13 +42,20 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
   private final PairwiseCollectives pairwise;
+  private final KernelCopyCollectives kernel;
 
   /**
    * The engine of a host.
    *
    * @param members the ranks of this host, by their index on it
+   * @param kernel empty when a rank of the host cannot read the memory of the others
    */
-  SharedMemoryEngine(HostRanks host, SymmetricTable table, RankGroup members, BufferSizes sizes) {
+  SharedMemoryEngine(
+      HostRanks host,
+      SymmetricTable table,
+      RankGroup members,
+      BufferSizes sizes,
+      Optional<KernelCopyCollectives> kernel) {
     this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
@@ -53,6 +64,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.staged = new StagedCollectives(host, reductions, sizes.stageBytes());
     this.inPlace = new InPlaceCollectives(host, reductions, table);
     this.pairwise = new PairwiseCollectives(members);
+    this.kernel = kernel.orElse(null);
   }
 
   @Override
@@ -101,10 +113,17 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private void enter(
       Call call, TypedBuffer send, TypedBuffer receive, long deposit, boolean deposits) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    if (deposits) {
+    if (copiesByKernel(deposit)) {
+      host.writeAddresses(send.address(), receive.address());
+    } else if (deposits) {
       depositIfPrivate(send, deposit);
     }
     host.enter(call);
+  }
+
+  /** Whether operations that are not in place use copies by the kernel; the same on all ranks. */
+  private boolean copiesByKernel(long bytes) {
+    return kernel != null && bytes >= KERNEL_COPY_BYTES;
   }
 
   /** Deposits for the prepared entry, which tells whether the buffers are private. */
@@ -122,7 +141,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (!fitsSlot(bytes)) {
       return false;
     }
-    oneShot.useDeposits(inPlace.reachesNone());
+    oneShot.useDeposits(!copiesByKernel(bytes) && inPlace.reachesNone());
     return true;
   }
 
@@ -136,6 +155,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
       return Algorithm.IN_PLACE;
+    }
+    if (copiesByKernel(bytes)) {
+      kernel.allReduce(call, operation);
+      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(bytes)) {
       oneShot.allReduce(call, operation);
@@ -175,6 +198,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.reduceScatter(operation);
       return Algorithm.IN_PLACE;
     }
+    if (copiesByKernel(bytes)) {
+      kernel.reduceScatter(call, operation);
+      return Algorithm.KERNEL_COPY;
+    }
     if (continuesInOneShot(bytes)) {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
@@ -194,6 +221,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (inPlace.reachesSend(operation.root())) {
       inPlace.broadcast(operation.root(), operation.receive());
       return Algorithm.IN_PLACE;
+    }
+    if (copiesByKernel(bytes)) {
+      kernel.broadcast(call, operation.root(), operation.send(), operation.receive());
+      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(bytes)) {
       oneShot.broadcast(call, operation);
@@ -218,6 +249,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allGatherByWriting(send);
       return Algorithm.IN_PLACE;
     }
+    if (copiesByKernel(send.bytes())) {
+      kernel.allGather(call, send, operation.receive());
+      return Algorithm.KERNEL_COPY;
+    }
     if (continuesInOneShot(send.bytes())) {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
@@ -229,9 +264,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /** Enters, and copies this rank's own part to its place while the others are still arriving. */
   private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    depositIfPrivate(send, send.bytes());
+    boolean byKernel = copiesByKernel(send.bytes());
+    if (byKernel) {
+      host.writeAddresses(send.address(), receive.address());
+    } else {
+      depositIfPrivate(send, send.bytes());
+    }
     host.announce();
-    if (inPlace.reachesSend(host.me())) {
+    if (byKernel || inPlace.reachesSend(host.me())) {
       InPlaceCollectives.copy(
           send.address(), receive.address() + host.me() * send.bytes(), send.bytes());
     }
@@ -253,6 +293,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allToAllByWriting(send);
       return Algorithm.IN_PLACE;
     }
+    if (copiesByKernel(send.bytes()) && kernel.reachesSends()) {
+      kernel.allToAll(call, send, operation.receive());
+      return Algorithm.KERNEL_COPY;
+    }
     if (continuesInOneShot(send.bytes())) {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
@@ -271,7 +315,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
     } else {
       host.prepareEntry(call, table.describe(send), table.describe(receive));
     }
-    depositIfPrivate(send, send.bytes());
+    if (copiesByKernel(send.bytes())) {
+      host.writeAddresses(send.overlaps(receive) ? 0 : send.address(), receive.address());
+    } else {
+      depositIfPrivate(send, send.bytes());
+    }
     host.enter(call);
   }
 
@@ -285,6 +333,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (inPlace.reachesSends()) {
       inPlace.gather(operation.root(), send, operation.receive());
       return Algorithm.IN_PLACE;
+    }
+    if (copiesByKernel(send.bytes())) {
+      kernel.gather(call, operation.root(), send, operation.receive());
+      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(send.bytes())) {
       oneShot.gather(call, operation);
@@ -305,6 +357,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (inPlace.reachesSend(operation.root())) {
       inPlace.scatter(operation.root(), receive);
       return Algorithm.IN_PLACE;
+    }
+    if (copiesByKernel(bytes)) {
+      kernel.scatter(call, operation.root(), operation.send(), receive);
+      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(bytes)) {
       oneShot.scatter(call, operation);

@@ -100,6 +100,15 @@ final class WaitLoop {
     LockSupport.parkNanos(parkNanos());
   }
 
+  /**
+   * Checks at once, between the parts of work that takes long.
+   *
+   * @throws io.weft.collectives.CollectiveException when the operation cannot succeed
+   */
+  void check(AwaitedRanks awaited) {
+    poll(awaited);
+  }
+
   private void poll(AwaitedRanks awaited) {
     polled = true;
     watch.check(awaited);

@@ -41,9 +41,9 @@ final class PrivateBlocks {
   LocalPeers localPeers(int me) {
     List<LocalPeers.Peer> all = new ArrayList<>();
     for (int rank = 0; rank < blocks.length; rank++) {
-      all.add(new LocalPeers.Peer(rank, blocks[rank], Liveness.OWN));
+      all.add(new LocalPeers.Peer(rank, blocks[rank], Liveness.OWN, 0));
     }
-    return new LocalPeers(me, all);
+    return new LocalPeers(me, all, false);
   }
 
   RingLink link(int from, int to) {
