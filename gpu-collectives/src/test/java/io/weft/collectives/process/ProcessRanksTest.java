@@ -30,6 +30,7 @@ class ProcessRanksTest {
   }
 
   private static final int VICTIM = 2;
+  private static final String STAGED = "-D" + RankProcess.NO_KERNEL_COPY + "=true";
 
   @TempDir Path folder;
 
@@ -41,13 +42,13 @@ class ProcessRanksTest {
   }
 
   /** The ranks of one communicator. */
-  private List<RankProcess> start(Placement placement, int nranks, Duration timeout)
-      throws Exception {
+  private List<RankProcess> start(
+      Placement placement, int nranks, Duration timeout, String... properties) throws Exception {
     List<RankProcess> ranks = new ArrayList<>();
     Path own = folder.resolve(placement.name());
     for (int rank = 0; rank < nranks; rank++) {
       String host = "host-" + placement.host.applyAsInt(rank);
-      ranks.add(new RankProcess(own, host, rank, nranks, timeout));
+      ranks.add(new RankProcess(own, host, rank, nranks, timeout, properties));
     }
     processes.addAll(ranks);
     ranks.get(0).order("listen");
@@ -92,6 +93,33 @@ class ProcessRanksTest {
   void killedRankIsNamedByAllLongBeforeTheTimeout(Placement placement) throws Exception {
     List<RankProcess> ranks = start(placement, 4, Duration.ofMinutes(5));
     assertThat(all(ranks, "loop FLOAT32")).containsOnly("loops");
+    ranks.get(VICTIM).signal("KILL");
+    assertThat(answers(survivors(ranks)))
+        .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2", "3", "4"})
+  void stagedCollectivesAreRightBetweenProcesses(int nranks) throws Exception {
+    List<RankProcess> ranks =
+        start(Placement.SHARED_MEMORY, nranks, Duration.ofSeconds(50), STAGED);
+    assertThat(all(ranks, "check")).containsOnly("right");
+  }
+
+  /** The copies of the others end with an error when the memory of the process is gone. */
+  @Test
+  void rankKilledInTheMiddleOfCopiesByTheKernelIsNamed() throws Exception {
+    List<RankProcess> ranks = start(Placement.SHARED_MEMORY, 4, Duration.ofMinutes(5));
+    assertThat(all(ranks, "gather")).containsOnly("loops by the kernel");
+    ranks.get(VICTIM).signal("KILL");
+    assertThat(answers(survivors(ranks)))
+        .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
+  }
+
+  @Test
+  void rankKilledInTheMiddleOfStagedCopiesIsNamed() throws Exception {
+    List<RankProcess> ranks = start(Placement.SHARED_MEMORY, 4, Duration.ofMinutes(5), STAGED);
+    assertThat(all(ranks, "gather")).containsOnly("loops");
     ranks.get(VICTIM).signal("KILL");
     assertThat(answers(survivors(ranks)))
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));

@@ -1,5 +1,6 @@
 package io.weft.collectives.process;
 
+import io.weft.collectives.Algorithm;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
@@ -54,6 +55,9 @@ import org.awaitility.Awaitility;
  * distinguish them from log lines.
  */
 final class RankProcess implements AutoCloseable {
+  /** The property that forbids copies by the kernel. */
+  static final String NO_KERNEL_COPY = "weft.test.noKernelCopy";
+
   private static final int TIMEOUT_SECONDS = 150;
 
   private final Process process;
@@ -144,7 +148,10 @@ final class RankProcess implements AutoCloseable {
     int number = Integer.parseInt(args[2]);
     CommunicatorFactory hosts =
         new HostCommunicators(
-            HostOptions.defaults().withFolder(Path.of(args[0], args[1])).withHostIdentity(args[1]));
+            HostOptions.defaults()
+                .withFolder(Path.of(args[0], args[1]))
+                .withHostIdentity(args[1])
+                .withKernelCopy(!Boolean.getBoolean(NO_KERNEL_COPY)));
     Rank rank =
         new Rank(
             GpuDoubles.isForThisProcess() ? ofNccl(number, hosts) : hosts,
@@ -215,6 +222,7 @@ final class RankProcess implements AutoCloseable {
           case "shrink" -> shrink();
           case "check" -> check();
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
+          case "gather" -> gather();
           case "loop" -> loop(DataType.valueOf(order[1]));
           case "die" -> {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
@@ -352,6 +360,19 @@ final class RankProcess implements AutoCloseable {
             }
             recording.replay();
           }
+        }
+      }
+    }
+
+    /** Runs large all-gathers until one fails. Most of their time is spent in copies. */
+    private void gather() {
+      TypedBuffer part = CommunicatorContract.filled(communicator, DataType.INT8, 8 << 20);
+      TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, (long) (8 << 20) * nranks);
+      for (int round = 0; round < Integer.MAX_VALUE; round++) {
+        communicator.allGather(part, all);
+        if (round == 10) {
+          boolean byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls() > 0;
+          say(byKernel ? "loops by the kernel" : "loops");
         }
       }
     }

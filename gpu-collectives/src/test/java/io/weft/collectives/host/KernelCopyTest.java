@@ -1,0 +1,223 @@
+package io.weft.collectives.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllGather;
+import io.weft.collectives.AllReduce;
+import io.weft.collectives.AllToAll;
+import io.weft.collectives.Broadcast;
+import io.weft.collectives.CollectiveException;
+import io.weft.collectives.CollectiveException.Kind;
+import io.weft.collectives.Communicator;
+import io.weft.collectives.CommunicatorFactory;
+import io.weft.collectives.DataType;
+import io.weft.collectives.Gather;
+import io.weft.collectives.Operation;
+import io.weft.collectives.Reduce;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.ReduceScatter;
+import io.weft.collectives.Scatter;
+import io.weft.collectives.TypedBuffer;
+import io.weft.collectives.contract.CommunicatorContract;
+import io.weft.collectives.contract.GuardedBuffer;
+import io.weft.collectives.contract.RankGang;
+import io.weft.collectives.contract.Values;
+import io.weft.collectives.host.HostCommunicators.HostSetup;
+import io.weft.collectives.host.HostCommunicators.HostSetup.HostIdentity;
+import io.weft.collectives.host.ProcessMemory.Location;
+import io.weft.logging.CapturedLogs;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.function.Function;
+import java.util.function.IntPredicate;
+import java.util.function.LongToDoubleFunction;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Tests operations on private buffers with and without copies by the kernel. */
+class KernelCopyTest {
+  private static final DataType TYPE = DataType.FLOAT32;
+
+  /** An address that no process maps. */
+  private static final long UNMAPPED = 64;
+
+  @TempDir Path folder;
+
+  private RankGang gang(int nranks, IntPredicate allows) {
+    List<CommunicatorFactory> factories =
+        IntStream.range(0, nranks)
+            .mapToObj(
+                rank ->
+                    HostOptions.defaults()
+                        .withFolder(folder.resolve("shm"))
+                        .withKernelCopy(allows.test(rank)))
+            .<CommunicatorFactory>map(HostCommunicators::new)
+            .toList();
+    return RankGang.open(factories, Duration.ofSeconds(60));
+  }
+
+  /** Sizes around the limits of one shot, of reads by the kernel, of slots, chunks and stages. */
+  @ParameterizedTest
+  @CsvSource({"2, true", "3, true", "4, true", "2, false", "3, false", "4, false"})
+  void everyOperationIsRightAroundTheLimits(int nranks, boolean allowed) {
+    try (RankGang gang = gang(nranks, rank -> allowed)) {
+      gang.run(
+          communicator -> {
+            for (int limit : new int[] {1 << 10, 8 << 10, 32 << 10, 256 << 10, 1 << 20}) {
+              for (int over = -1; over <= 1; over++) {
+                everyOperation(communicator, limit / Float.BYTES + over);
+                everyOperation(communicator, limit / Float.BYTES / nranks + over);
+              }
+            }
+            long byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
+            assertThat(byKernel > 0).isEqualTo(allowed);
+          });
+    }
+  }
+
+  private static void everyOperation(Communicator communicator, long count) {
+    int nranks = communicator.nranks();
+    int me = communicator.rank();
+    int root = (int) (count % nranks);
+    long all = count * nranks;
+    compare(
+        communicator,
+        count,
+        result -> new AllReduce(mine(me, count), result, ReduceOp.SUM),
+        i -> Values.reduced(TYPE, ReduceOp.SUM, nranks, i));
+    compare(
+        communicator,
+        count,
+        result -> new ReduceScatter(mine(me, all), result, ReduceOp.SUM),
+        i -> Values.reduced(TYPE, ReduceOp.SUM, nranks, me * count + i));
+    compare(
+        communicator,
+        all,
+        result -> new AllGather(mine(me, count), result),
+        i -> Values.of((int) (i / count), i % count));
+    compare(
+        communicator,
+        all,
+        result -> new AllToAll(mine(me, all), result),
+        i -> Values.of((int) (i / count), me * count + i % count));
+    compare(
+        communicator,
+        count,
+        result -> new Broadcast(mine(me, count), result, root),
+        i -> Values.of(root, i));
+    compare(
+        communicator,
+        count,
+        result -> new Scatter(mine(me, me == root ? all : 0), result, root),
+        i -> Values.of(root, me * count + i));
+    compare(
+        communicator,
+        me == root ? all : 0,
+        result -> new Gather(mine(me, count), result, root),
+        i -> Values.of((int) (i / count), i % count));
+    compare(
+        communicator,
+        me == root ? count : 0,
+        result -> new Reduce(mine(me, count), result, ReduceOp.MAX, root),
+        i -> Values.reduced(TYPE, ReduceOp.MAX, nranks, i));
+    inPlace(communicator, count);
+  }
+
+  /** On one buffer; in the all-to-all on the even ranks only. */
+  private static void inPlace(Communicator communicator, long count) {
+    int nranks = communicator.nranks();
+    int me = communicator.rank();
+    TypedBuffer reduced = mine(me, count);
+    communicator.allReduce(reduced, ReduceOp.MAX);
+    Values.check("in place", reduced, i -> Values.reduced(TYPE, ReduceOp.MAX, nranks, i));
+    TypedBuffer gathered = mine(0, count * nranks);
+    TypedBuffer part = gathered.slice(me * count, count);
+    Values.fill(part, me);
+    communicator.run(new AllGather(part, gathered));
+    Values.check("in place", gathered, i -> Values.of((int) (i / count), i % count));
+    TypedBuffer parts = mine(me, count * nranks);
+    TypedBuffer swapped = me % 2 == 0 ? parts : mine(0, count * nranks);
+    communicator.run(new AllToAll(parts, swapped));
+    Values.check("in place", swapped, i -> Values.of((int) (i / count), me * count + i % count));
+  }
+
+  private static TypedBuffer mine(int rank, long count) {
+    TypedBuffer buffer = CommunicatorContract.buffer(TYPE, count);
+    Values.fill(buffer, rank);
+    return buffer;
+  }
+
+  /** Checks a result, and that no byte beside it was written. */
+  private static void compare(
+      Communicator communicator,
+      long count,
+      Function<TypedBuffer, Operation> operation,
+      LongToDoubleFunction expected) {
+    GuardedBuffer result = new GuardedBuffer(TYPE, count, 4);
+    Operation run = operation.apply(result.buffer());
+    communicator.run(run);
+    Values.check(run.signature().toString(), result.buffer(), expected);
+    result.check(run.signature().toString());
+  }
+
+  @Test
+  void oneRankThatMayNotMakesAllStageAndTheReasonIsLoggedOnce() {
+    CapturedLogs.clear();
+    HostSetup.LOGGED.clear();
+    try (RankGang gang = gang(3, rank -> rank != 1)) {
+      gang.run(
+          communicator -> {
+            communicator.allReduce(mine(communicator.rank(), 100_000), ReduceOp.SUM);
+            assertThat(communicator.metrics().total(Algorithm.STAGED).calls()).isEqualTo(1);
+          });
+    }
+    assertThat(CapturedLogs.lines())
+        .filteredOn(line -> line.contains("rank 1 cannot read the memory of the others"))
+        .singleElement()
+        .asString()
+        .contains("the options forbid it");
+  }
+
+  /** The root never touches its buffer: only the others read it. */
+  @Test
+  void anAddressThatIsNotMappedIsAnErrorOfAllRanksAndNamesBoth() {
+    try (RankGang gang = gang(3, rank -> true)) {
+      gang.run(
+          communicator -> {
+            boolean isRoot = communicator.rank() == 1;
+            TypedBuffer data = isRoot ? TypedBuffer.at(UNMAPPED, TYPE, 100_000) : mine(0, 100_000);
+            CollectiveException failure =
+                catchThrowableOfType(
+                    CollectiveException.class, () -> communicator.broadcast(data, 1));
+            assertThat(failure.kind()).isEqualTo(Kind.IO);
+            assertThat(failure.ranks()).containsExactly(1);
+            assertThat(failure.getMessage())
+                .containsPattern("rank 1 is not readable: rank [02] could not read 400000 bytes")
+                .contains("broadcast", "the memory is not mapped");
+          });
+    }
+  }
+
+  @Test
+  void probesRefuseOtherAndEndedProcesses() {
+    ProcessMemory memory = new ProcessMemory();
+    Location own = ProcessMemory.own(HostIdentity.PROCESS);
+    assertThat(memory.refusal(own, HostIdentity.PROCESS)).isEmpty();
+    assertThat(memory.refusal(own, UUID.randomUUID()).orElseThrow())
+        .contains("process " + own.id() + " is another one");
+    assertThat(
+            memory
+                .refusal(new Location(Integer.MAX_VALUE, own.probe()), HostIdentity.PROCESS)
+                .orElseThrow())
+        .contains("there is no such process");
+    assertThat(memory.refusal(new Location(own.id(), UNMAPPED), HostIdentity.PROCESS).orElseThrow())
+        .contains("the memory is not mapped");
+  }
+}
