@@ -24,10 +24,14 @@ final class KernelCopyCollectives {
   /** A read of more is done in pieces, between which the rank checks for failures. */
   private static final long PIECE_BYTES = 4 << 20;
 
-  /** What a rank reads of all others before it reduces it; half of a second-level cache or less. */
-  private static final long SCRATCH_BYTES = 256 << 10;
+  /**
+   * What two ranks read of each other before they reduce it. It stays in the second-level cache
+   * beside what is sent and received. Measured: with 256 KiB an all-reduce takes a tenth longer.
+   */
+  private static final int CHUNK_BYTES = 64 << 10;
 
-  private static final int LINE = 128;
+  /** What more ranks read of each of them. */
+  private static final int CHUNK_BYTES_OF_MANY = 32 << 10;
 
   private final HostRanks host;
   private final Reductions reductions = new Reductions();
@@ -164,8 +168,7 @@ final class KernelCopyCollectives {
    */
   private void reduce(Call call, TypedBuffer send, ReduceOp op, long place, long count, long to) {
     int bytes = send.type().bytes();
-    long chunkBytes = SCRATCH_BYTES / (host.size() - 1) / LINE * LINE;
-    long chunkCount = Math.max(LINE, chunkBytes) / bytes;
+    long chunkCount = (host.size() == 2 ? CHUNK_BYTES : CHUNK_BYTES_OF_MANY) / bytes;
     long room = scratch.address(chunkCount * bytes * (host.size() - 1));
     Reduction reduction = reductions.of(send.type(), op);
     for (long done = 0; done < count; done += chunkCount) {

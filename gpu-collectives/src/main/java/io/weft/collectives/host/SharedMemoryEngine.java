@@ -30,10 +30,16 @@ import java.util.Optional;
  */
 final class SharedMemoryEngine implements CollectiveEngine {
   /** Up to here one shot is as fast as the work in place, whose end needs a sync. */
-  private static final int SMALL_BYTES = 1 << 10;
+  private static final int SMALL_BYTES = 512;
 
-  /** From here on a copy by the kernel is faster than the slots, in spite of its system call. */
-  private static final int KERNEL_COPY_BYTES = 8 << 10;
+  /**
+   * Up to here the slots are faster than a copy by the kernel, which costs a system call, if every
+   * rank reads all that another deposits.
+   */
+  private static final int MAX_DEPOSIT = 8 << 10;
+
+  /** As {@link #MAX_DEPOSIT}, if every rank reads or reduces a part of it. */
+  private static final int MAX_DEPOSIT_OF_PARTS = 32 << 10;
 
   private final HostRanks host;
   private final SymmetricTable table;
@@ -103,45 +109,59 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   /**
-   * Publishes the descriptors of the buffers and enters. If both are private, it also deposits what
-   * one shot needs.
+   * Publishes the descriptors of the buffers and enters. For copies by the kernel it also publishes
+   * their addresses. Otherwise, if both are private, it deposits what one shot needs.
    *
-   * @param deposit bytes of the send buffer, of all ranks that deposit; deposited if they fit a
-   *     slot
-   * @param deposits whether this rank deposits in one shot
+   * @param deposit bytes of the send buffer that this rank deposits in one shot, if they fit
+   * @param ownBytes of this rank's part of the deposit, which no other rank reads; 0 if all is read
    */
   private void enter(
-      Call call, TypedBuffer send, TypedBuffer receive, long deposit, boolean deposits) {
+      Call call,
+      TypedBuffer send,
+      TypedBuffer receive,
+      boolean byKernel,
+      long deposit,
+      long ownBytes) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    if (copiesByKernel(deposit)) {
+    if (byKernel) {
       host.writeAddresses(send.address(), receive.address());
-    } else if (deposits) {
-      depositIfPrivate(send, deposit);
+    } else {
+      depositIfPrivate(send, deposit, ownBytes);
     }
     host.enter(call);
   }
 
-  /** Whether operations that are not in place use copies by the kernel; the same on all ranks. */
-  private boolean copiesByKernel(long bytes) {
-    return kernel != null && bytes >= KERNEL_COPY_BYTES;
-  }
-
-  /** Deposits for the prepared entry, which tells whether the buffers are private. */
-  private void depositIfPrivate(TypedBuffer send, long deposit) {
-    if (fitsSlot(deposit) && !inPlace.reaches(host.me())) {
-      Memory.copy(send.address(), host.block(host.me()).payload(host.stamp(), deposit), deposit);
-    }
+  /** Whether an operation that is not in place uses copies by the kernel; the same on all ranks. */
+  private boolean copiesByKernel(long bytes, int maxDeposit) {
+    return kernel != null && bytes > maxDeposit;
   }
 
   /**
-   * Whether an entry that was not in place continues in one shot: on all ranks with the deposits of
-   * this entry, if every rank's buffers are private, or with an entry of its own.
+   * Deposits for the prepared entry, which tells whether the buffers are private.
+   *
+   * @param ownBytes of this rank's part, which no other rank reads; 0 if all is read
    */
+  private void depositIfPrivate(TypedBuffer send, long deposit, long ownBytes) {
+    if (fitsSlot(deposit) && !inPlace.reaches(host.me())) {
+      oneShot.put(send.address(), deposit, ownBytes);
+    }
+  }
+
   private boolean continuesInOneShot(long bytes) {
+    return continuesInOneShot(bytes, true);
+  }
+
+  /**
+   * Whether an operation that is not in place continues in one shot. If the buffers of all ranks
+   * are private, it uses the deposits of this entry, and otherwise an entry of its own.
+   *
+   * @param deposited whether ranks of private buffers have deposited
+   */
+  private boolean continuesInOneShot(long bytes, boolean deposited) {
     if (!fitsSlot(bytes)) {
       return false;
     }
-    oneShot.useDeposits(!copiesByKernel(bytes) && inPlace.reachesNone());
+    oneShot.useDeposits(deposited && inPlace.reachesNone());
     return true;
   }
 
@@ -151,12 +171,13 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive(), bytes, true);
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    enter(call, operation.send(), operation.receive(), byKernel, bytes, 0);
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(bytes)) {
+    if (byKernel) {
       kernel.allReduce(call, operation);
       return Algorithm.KERNEL_COPY;
     }
@@ -174,7 +195,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive(), bytes, true);
+    enter(call, operation.send(), operation.receive(), false, bytes, 0);
     if (inPlace.reachesSends() && inPlace.reachesReceive(operation.root())) {
       inPlace.reduce(operation);
       return Algorithm.IN_PLACE;
@@ -193,12 +214,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive(), bytes, true);
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    long part = operation.receive().bytes();
+    enter(call, operation.send(), operation.receive(), byKernel, bytes, part);
     if (inPlace.reachesSends()) {
       inPlace.reduceScatter(operation);
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(bytes)) {
+    if (byKernel) {
       kernel.reduceScatter(call, operation);
       return Algorithm.KERNEL_COPY;
     }
@@ -216,13 +239,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.broadcast(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean isRoot = operation.root() == host.me();
-    enter(call, operation.send(), operation.receive(), bytes, isRoot);
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT);
+    long deposit = operation.root() == host.me() ? bytes : 0;
+    enter(call, operation.send(), operation.receive(), byKernel, deposit, 0);
     if (inPlace.reachesSend(operation.root())) {
       inPlace.broadcast(operation.root(), operation.receive());
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(bytes)) {
+    if (byKernel) {
       kernel.broadcast(call, operation.root(), operation.send(), operation.receive());
       return Algorithm.KERNEL_COPY;
     }
@@ -240,7 +264,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    enterGathering(call, send, operation.receive());
+    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT);
+    enterGathering(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allGatherByReading(send, operation.receive());
       return Algorithm.IN_PLACE;
@@ -249,7 +274,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allGatherByWriting(send);
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(send.bytes())) {
+    if (byKernel) {
       kernel.allGather(call, send, operation.receive());
       return Algorithm.KERNEL_COPY;
     }
@@ -262,13 +287,12 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   /** Enters, and copies this rank's own part to its place while the others are still arriving. */
-  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
+  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    boolean byKernel = copiesByKernel(send.bytes());
     if (byKernel) {
       host.writeAddresses(send.address(), receive.address());
     } else {
-      depositIfPrivate(send, send.bytes());
+      depositIfPrivate(send, send.bytes(), 0);
     }
     host.announce();
     if (byKernel || inPlace.reachesSend(host.me())) {
@@ -284,7 +308,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    enterApart(call, send, operation.receive());
+    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT_OF_PARTS);
+    enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
       return Algorithm.IN_PLACE;
@@ -293,11 +318,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allToAllByWriting(send);
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(send.bytes()) && kernel.reachesSends()) {
+    if (byKernel && kernel.reachesSends()) {
       kernel.allToAll(call, send, operation.receive());
       return Algorithm.KERNEL_COPY;
     }
-    if (continuesInOneShot(send.bytes())) {
+    if (continuesInOneShot(send.bytes(), !byKernel)) {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
@@ -309,16 +334,16 @@ final class SharedMemoryEngine implements CollectiveEngine {
    * Enters an all-to-all. When both buffers overlap, the entry hides them: no other rank may read
    * or write them while their owner still uses them.
    */
-  private void enterApart(Call call, TypedBuffer send, TypedBuffer receive) {
+  private void enterApart(Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
     if (send.overlaps(receive)) {
       host.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
     } else {
       host.prepareEntry(call, table.describe(send), table.describe(receive));
     }
-    if (copiesByKernel(send.bytes())) {
+    if (byKernel) {
       host.writeAddresses(send.overlaps(receive) ? 0 : send.address(), receive.address());
     } else {
-      depositIfPrivate(send, send.bytes());
+      depositIfPrivate(send, send.bytes(), send.bytes() / host.size());
     }
     host.enter(call);
   }
@@ -329,12 +354,13 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.gather(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, send, operation.receive(), send.bytes(), true);
+    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT);
+    enter(call, send, operation.receive(), byKernel, send.bytes(), 0);
     if (inPlace.reachesSends()) {
       inPlace.gather(operation.root(), send, operation.receive());
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(send.bytes())) {
+    if (byKernel) {
       kernel.gather(call, operation.root(), send, operation.receive());
       return Algorithm.KERNEL_COPY;
     }
@@ -353,12 +379,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.scatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), receive, bytes, operation.root() == host.me());
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    long deposit = operation.root() == host.me() ? bytes : 0;
+    enter(call, operation.send(), receive, byKernel, deposit, 0);
     if (inPlace.reachesSend(operation.root())) {
       inPlace.scatter(operation.root(), receive);
       return Algorithm.IN_PLACE;
     }
-    if (copiesByKernel(bytes)) {
+    if (byKernel) {
       kernel.scatter(call, operation.root(), operation.send(), receive);
       return Algorithm.KERNEL_COPY;
     }
@@ -409,15 +437,35 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
     /** Enters with these bytes in the slot, unless they were deposited in the current entry. */
     private void deposit(Call call, long address, long bytes) {
+      deposit(call, address, bytes, 0);
+    }
+
+    /** As {@link #deposit(Call, long, long)}, without this rank's own part of this many bytes. */
+    private void deposit(Call call, long address, long bytes, long ownBytes) {
       if (deposited) {
         deposited = false;
         return;
       }
       host.prepareEntry(call, SymmetricTable.NONE, SymmetricTable.NONE);
-      if (bytes > 0) {
-        Memory.copy(address, payload(host.me(), bytes), bytes);
-      }
+      put(address, bytes, ownBytes);
       host.enter(call);
+    }
+
+    /**
+     * Copies bytes to the slot of the prepared entry.
+     *
+     * @param ownBytes of this rank's part of them, which is left out
+     */
+    void put(long address, long bytes, long ownBytes) {
+      long to = payload(host.me(), bytes);
+      if (ownBytes == 0) {
+        Memory.copy(address, to, bytes);
+        return;
+      }
+      long before = host.me() * ownBytes;
+      long after = before + ownBytes;
+      Memory.copy(address, to, before);
+      Memory.copy(address + after, to + after, bytes - after);
     }
 
     /** The address of a rank's deposit of this size. */
@@ -432,27 +480,29 @@ final class SharedMemoryEngine implements CollectiveEngine {
     void allReduce(Call call, AllReduce operation) {
       long bytes = operation.send().bytes();
       deposit(call, operation.send().address(), bytes);
-      reduce(operation.receive(), operation.op(), bytes, 0);
+      reduce(operation.send(), operation.receive(), operation.op(), 0);
     }
 
     void reduce(Call call, Reduce operation) {
       long bytes = operation.send().bytes();
       deposit(call, operation.send().address(), bytes);
       if (operation.root() == host.me()) {
-        reduce(operation.receive(), operation.op(), bytes, 0);
+        reduce(operation.send(), operation.receive(), operation.op(), 0);
       }
     }
 
     void reduceScatter(Call call, ReduceScatter operation) {
       long bytes = operation.send().bytes();
-      deposit(call, operation.send().address(), bytes);
-      reduce(operation.receive(), operation.op(), bytes, host.me() * operation.receive().bytes());
+      long part = operation.receive().bytes();
+      deposit(call, operation.send().address(), bytes, part);
+      reduce(operation.send(), operation.receive(), operation.op(), host.me() * part);
     }
 
-    private void reduce(TypedBuffer receive, ReduceOp op, long deposited, long offset) {
+    private void reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, long offset) {
       for (int peer = 0; peer < sources.length; peer++) {
-        sources[peer] = payload(peer, deposited) + offset;
+        sources[peer] = payload(peer, send.bytes()) + offset;
       }
+      sources[host.me()] = send.address() + offset;
       target[0] = receive.address();
       reductions
           .of(receive.type(), op)
@@ -477,14 +527,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
     /** Also used by a gather, at its root. */
     void allGather(Call call, TypedBuffer send, TypedBuffer receive) {
       deposit(call, send.address(), send.bytes());
-      take(receive, send.bytes(), send.bytes(), 0);
+      take(receive, send.bytes(), send.bytes(), 0, send.address());
     }
 
     void gather(Call call, Gather operation) {
       deposit(call, operation.send().address(), operation.send().bytes());
       if (operation.root() == host.me()) {
         long bytes = operation.send().bytes();
-        take(operation.receive(), bytes, bytes, 0);
+        take(operation.receive(), bytes, bytes, 0, operation.send().address());
       }
     }
 
@@ -499,16 +549,21 @@ final class SharedMemoryEngine implements CollectiveEngine {
     }
 
     void allToAll(Call call, TypedBuffer send, TypedBuffer receive) {
-      deposit(call, send.address(), send.bytes());
       long part = send.bytes() / host.size();
-      take(receive, send.bytes(), part, host.me() * part);
+      deposit(call, send.address(), send.bytes(), part);
+      long offset = host.me() * part;
+      take(receive, send.bytes(), part, offset, send.address() + offset);
     }
 
-    /** Copies one part of every slot into the receive buffer, in rank order. */
-    private void take(TypedBuffer receive, long deposited, long partBytes, long offset) {
+    /**
+     * Copies one part of every slot into the receive buffer, in rank order.
+     *
+     * @param own the address of this rank's part, which need not be in its slot
+     */
+    private void take(TypedBuffer receive, long deposited, long partBytes, long offset, long own) {
       for (int peer = 0; peer < host.size(); peer++) {
-        long from = payload(peer, deposited) + offset;
-        Memory.copy(from, receive.address() + peer * partBytes, partBytes);
+        long from = peer == host.me() ? own : payload(peer, deposited) + offset;
+        InPlaceCollectives.copy(from, receive.address() + peer * partBytes, partBytes);
       }
     }
   }
