@@ -83,7 +83,7 @@ final class KernelCopyCollectives {
    * @throws CollectiveException naming both ranks, when the memory cannot be read; or the failure
    *     of a rank that ended the operation
    */
-  void read(Call call, int peer, long from, long to, long bytes) {
+  private void read(Call call, int peer, long from, long to, long bytes) {
     if (bytes <= 0) {
       return;
     }
@@ -184,6 +184,20 @@ final class KernelCopyCollectives {
       reduction.run(
           sources, sources.length, target, 1, length, Reductions.divisor(op, host.size()));
     }
+  }
+
+  /**
+   * Reads rows of a ragged all-to-all.
+   *
+   * @param offset of the rows in the peer's send buffer, in bytes
+   */
+  void readRows(Call call, int peer, long offset, long to, long bytes) {
+    read(call, peer, send(peer) + offset, to, bytes);
+  }
+
+  /** Waits until no rank reads this rank's buffers any more. */
+  void endReads() {
+    host.sync();
   }
 
   /** Requires that this rank's part is at its place. */

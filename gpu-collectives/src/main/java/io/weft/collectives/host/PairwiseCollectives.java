@@ -27,6 +27,9 @@ final class PairwiseCollectives {
    */
   private static final long MIN_CHUNK_BYTES = 16 << 10;
 
+  /** Longer runs of rows are copied by the kernel, if it may. */
+  private static final long MAX_MESSAGE_BESIDE_KERNEL = 8 << 10;
+
   /** The messages to or from one peer that an all-to-all on two buffers starts at once. */
   private static final int MESSAGES_AHEAD = 16;
 
@@ -145,9 +148,34 @@ final class PairwiseCollectives {
   void raggedAllToAll(Call call, RaggedAllToAll operation) {
     RaggedTables tables = exchangeTables(call, operation);
     for (int distance = 0; distance < nranks; distance++) {
-      exchangeRows(call, operation, tables, peer(distance));
+      exchangeRows(call, operation, tables, peer(distance), Long.MAX_VALUE);
     }
     pairs.finish();
+  }
+
+  /**
+   * Exchanges the tables as above; then every rank reads long runs of rows directly from the send
+   * buffers of the others. Both ranks know the length of a run, so they agree on its way.
+   */
+  void raggedAllToAllByKernel(Call call, RaggedAllToAll operation, KernelCopyCollectives kernel) {
+    RaggedTables tables = exchangeTables(call, operation);
+    for (int distance = 0; distance < nranks; distance++) {
+      exchangeRows(call, operation, tables, peer(distance), MAX_MESSAGE_BESIDE_KERNEL);
+    }
+    pairs.finish();
+    long rowBytes = operation.layout().rowElements() * operation.send().type().bytes();
+    for (int distance = 1; distance < nranks; distance++) {
+      int peer = peer(distance);
+      for (int update = 0; update < tables.updates(); update++) {
+        long bytes = tables.size(peer, update) * rowBytes;
+        if (bytes > MAX_MESSAGE_BESIDE_KERNEL) {
+          long from = tables.sendOffset(peer, update) * rowBytes;
+          long to = operation.receive().address() + tables.targetOffset(peer, update) * rowBytes;
+          kernel.readRows(call, peer, from, to, bytes);
+        }
+      }
+    }
+    kernel.endReads();
   }
 
   /**
@@ -171,7 +199,9 @@ final class PairwiseCollectives {
     return tables;
   }
 
-  private void exchangeRows(Call call, RaggedAllToAll operation, RaggedTables tables, int peer) {
+  /** Starts the messages of up to this many bytes, and copies this rank's own rows. */
+  private void exchangeRows(
+      Call call, RaggedAllToAll operation, RaggedTables tables, int peer, long maxBytes) {
     RaggedLayout layout = operation.layout();
     long rowBytes = layout.rowElements() * operation.send().type().bytes();
     for (int update = 0; update < tables.updates(); update++) {
@@ -182,20 +212,26 @@ final class PairwiseCollectives {
       if (peer == me) {
         Memory.copy(from, to, sent);
       } else {
-        pairs.send(call, 1 + update, peer, from, sent);
-        pairs.receive(call, 1 + update, peer, to, tables.size(peer, update) * rowBytes);
+        if (sent <= maxBytes) {
+          pairs.send(call, 1 + update, peer, from, sent);
+        }
+        long received = tables.size(peer, update) * rowBytes;
+        if (received <= maxBytes) {
+          pairs.receive(call, 1 + update, peer, to, received);
+        }
       }
     }
   }
 
   /**
    * The tables that ranks exchange before a ragged all-to-all. A table has the number of updates
-   * (long), then 16 bytes for every update: the rows sent (long) and the first row of the target
-   * (long). All tables are in scratch memory, first the outgoing, then the incoming ones.
+   * (long), then 24 bytes for every update: the rows sent (long), the first row of the target
+   * (long) and the first row in the send buffer (long). All tables are in scratch memory, first the
+   * outgoing, then the incoming ones.
    */
   static final class RaggedTables {
     private static final int HEADER = 8;
-    private static final int ENTRY = 16;
+    private static final int ENTRY = 24;
 
     private final RaggedAllToAll operation;
     private final int me;
@@ -222,6 +258,7 @@ final class PairwiseCollectives {
         int entry = peer * updates + update;
         Memory.putLong(table + HEADER + (long) ENTRY * update, layout.sendSize(entry));
         Memory.putLong(table + HEADER + (long) ENTRY * update + 8, layout.targetOffset(entry));
+        Memory.putLong(table + HEADER + (long) ENTRY * update + 16, layout.sendOffset(entry));
       }
     }
 
@@ -251,6 +288,11 @@ final class PairwiseCollectives {
     /** The first row of this rank's receive buffer that they go to. */
     long targetOffset(int peer, int update) {
       return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update + 8);
+    }
+
+    /** The first row that they have in the peer's send buffer. */
+    long sendOffset(int peer, int update) {
+      return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update + 16);
     }
 
     /** Compares all incoming updates with the updates that this rank expects and has room for. */

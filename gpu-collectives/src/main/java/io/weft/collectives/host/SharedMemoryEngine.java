@@ -102,12 +102,6 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return bytes <= slotBytes;
   }
 
-  /** Publishes the descriptors of the buffers and enters. */
-  private void enter(Call call, TypedBuffer send, TypedBuffer receive) {
-    host.prepareEntry(call, table.describe(send), table.describe(receive));
-    host.enter(call);
-  }
-
   /**
    * Publishes the descriptors of the buffers and enters. For copies by the kernel it also publishes
    * their addresses. Otherwise, if both are private, it deposits what one shot needs.
@@ -399,10 +393,15 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   private Algorithm raggedAllToAll(Call call, RaggedAllToAll operation) {
-    enter(call, operation.send(), operation.receive());
+    boolean byKernel = kernel != null;
+    enter(call, operation.send(), operation.receive(), byKernel, 0, 0);
     if (inPlace.reachesReceives()) {
       pairwise.raggedAllToAllInPlace(call, operation, inPlace);
       return Algorithm.IN_PLACE;
+    }
+    if (byKernel) {
+      pairwise.raggedAllToAllByKernel(call, operation, kernel);
+      return Algorithm.KERNEL_COPY;
     }
     pairwise.raggedAllToAll(call, operation);
     return Algorithm.PAIRWISE;

@@ -22,6 +22,7 @@ import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.CommunicatorContract;
 import io.weft.collectives.contract.GuardedBuffer;
+import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators.HostSetup;
@@ -78,6 +79,23 @@ class KernelCopyTest {
             }
             long byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
             assertThat(byKernel > 0).isEqualTo(allowed);
+          });
+    }
+  }
+
+  /** Runs of 0 to 14,400 bytes: some are messages, some are read by the kernel. */
+  @ParameterizedTest
+  @CsvSource({"2, true", "3, true", "4, true", "3, false"})
+  void raggedRowsAreRight(int nranks, boolean allowed) {
+    RaggedContract.Sizes sizes = (from, to, update) -> 400 * ((from * 7 + to * 3 + update * 5) % 4);
+    try (RankGang gang = gang(nranks, rank -> allowed)) {
+      gang.run(
+          communicator -> {
+            for (int round = 0; round < 5; round++) {
+              RaggedContract.exchange(communicator, TYPE, 2, 3, sizes);
+            }
+            long byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
+            assertThat(byKernel).isEqualTo(allowed ? 5 : 0);
           });
     }
   }
