@@ -38,8 +38,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
    */
   private static final int MAX_DEPOSIT = 8 << 10;
 
-  /** As {@link #MAX_DEPOSIT}, if every rank reads or reduces a part of it. */
-  private static final int MAX_DEPOSIT_OF_PARTS = 32 << 10;
+  /** As {@link #MAX_DEPOSIT}, if every rank reads a part of it. */
+  private static final int MAX_DEPOSIT_OF_PARTS = 16 << 10;
+
+  /** As {@link #MAX_DEPOSIT}, for an all-reduce, which by the kernel takes more steps. */
+  private static final int MAX_DEPOSIT_TO_REDUCE = 32 << 10;
 
   private final HostRanks host;
   private final SymmetricTable table;
@@ -165,7 +168,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_TO_REDUCE);
     enter(call, operation.send(), operation.receive(), byKernel, bytes, 0);
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
