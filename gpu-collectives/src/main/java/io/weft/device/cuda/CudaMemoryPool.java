@@ -201,9 +201,11 @@ public final class CudaMemoryPool implements AutoCloseable {
               + Bytes.text(budgetBytes)
               + ", of which "
               + Bytes.text(takenBytes)
-              + " are taken and "
+              + " are taken, "
               + Bytes.text(reservedBytes)
-              + " allocated",
+              + " allocated and "
+              + Bytes.text(lentBytes)
+              + " of these lent to other processes",
           null);
     }
     segments.removeAll(evicted);

@@ -215,7 +215,9 @@ public final class DeviceTiers implements AutoCloseable {
         this
             + " has no room for "
             + Bytes.text(bytes)
-            + " on the device, and all memory there is in use",
+            + " on the device, where all memory is in use or lent; "
+            + Bytes.text(device.lentBytes())
+            + " are lent to other processes",
         full);
   }
 

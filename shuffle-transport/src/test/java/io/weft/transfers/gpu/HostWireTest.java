@@ -194,7 +194,9 @@ class HostWireTest {
       moveTo(from, to);
     }
     assertThat(pool.lentBytes()).isEqualTo(8 << 20);
-    assertThatThrownBy(() -> pool.take(12 << 20)).hasMessageContaining("exceed the budget");
+    assertThatThrownBy(() -> pool.take(12 << 20))
+        .hasMessageContaining("exceed the budget")
+        .hasMessageEndingWith("8.0 MiB of these lent to other processes");
     CudaMemoryPool elsewhere =
         CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, SharedRoom.BYTES);
     try (CudaMemory from = elsewhere.take(8 << 20)) {
