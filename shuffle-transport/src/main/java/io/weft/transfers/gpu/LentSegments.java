@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Segments of memory pools that the two ends of a wire lend each other, so that arrays there are
  * copied once: by the receiver, out of the sender's memory. A segment is mapped when an array in it
- * is first sent, and stays mapped until its pool wants it back, which ends an idle wire, or the wire
- * ends.
+ * is first sent, and stays mapped until its pool wants it back, which ends an idle wire, or the
+ * wire ends.
  *
  * <p>The messages of a move, each end to the other:
  *

@@ -222,8 +222,8 @@ public final class ExecutorGpu implements AutoCloseable {
   }
 
   /**
-   * Ends the exchange: nothing can be opened here any more. Call it before the transfers are closed,
-   * which end the loans of its memory, and {@link #close} after that. Idempotent.
+   * Ends the exchange: nothing can be opened here any more. Call it before the transfers are
+   * closed, which end the loans of its memory, and {@link #close} after that. Idempotent.
    */
   public void closeExchange() {
     if (running == this) {
