@@ -201,9 +201,9 @@ public final class CudaMemoryPool implements AutoCloseable {
               + Bytes.text(budgetBytes)
               + ", of which "
               + Bytes.text(takenBytes)
-              + " are taken, "
+              + " are taken and "
               + Bytes.text(reservedBytes)
-              + " allocated and "
+              + " allocated, "
               + Bytes.text(lentBytes)
               + " of these lent to other processes",
           null);

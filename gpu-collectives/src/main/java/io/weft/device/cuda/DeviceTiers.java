@@ -215,9 +215,8 @@ public final class DeviceTiers implements AutoCloseable {
         this
             + " has no room for "
             + Bytes.text(bytes)
-            + " on the device, where all memory is in use or lent; "
-            + Bytes.text(device.lentBytes())
-            + " are lent to other processes",
+            + " on the device, and all memory there is in use, or lent to other processes: "
+            + Bytes.text(device.lentBytes()),
         full);
   }
 
