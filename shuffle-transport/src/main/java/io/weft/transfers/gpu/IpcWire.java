@@ -177,7 +177,7 @@ final class IpcWire implements TransferWire {
   @Override
   public boolean holdsWantedMemory() {
     LentSegments segments = room.segments();
-    return segments.isWantedBack() || (segments.areMapped() && isAwaited.getAsBoolean());
+    return segments.isWantedBack() || (segments.areTheirs() && isAwaited.getAsBoolean());
   }
 
   @Override

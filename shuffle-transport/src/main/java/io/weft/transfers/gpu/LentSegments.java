@@ -58,7 +58,10 @@ final class LentSegments {
   private final Map<Long, Mapped> mapped = new HashMap<>();
 
   private long nextId;
-  private boolean logged;
+
+  /** Whether this end has refused a segment; the other end still keeps it for this one. */
+  private boolean refused;
+
   private ByteBuffer mine = block(1 << 10);
   private ByteBuffer theirs = block(1 << 10);
 
@@ -250,10 +253,10 @@ final class LentSegments {
       mapped.put(id, map(address, handle));
       return true;
     } catch (CudaException | IllegalArgumentException e) {
-      if (!logged) {
+      if (!refused) {
         LOG.info("Arrays in {} are copied twice: {}", handle, e.getMessage());
       }
-      logged = true;
+      refused = true;
       return false;
     }
   }
@@ -299,9 +302,9 @@ final class LentSegments {
     return lent.values().stream().anyMatch(each -> each.segment.isWantedBack());
   }
 
-  /** Whether the other end lends a segment. */
-  boolean areMapped() {
-    return !mapped.isEmpty();
+  /** Whether the other end has lent this one a segment. */
+  boolean areTheirs() {
+    return refused || !mapped.isEmpty();
   }
 
   /** Unmaps the other end's segments. The stream that reads them is idle. */
