@@ -23,4 +23,10 @@ public interface InPlaceRegions {
 
   /** Why a rank will take no further part: it failed, closed or died. Empty while it is alive. */
   Optional<CollectiveException> peerFailure(int rank);
+
+  /**
+   * Whether another rank of this host waits for this one within an operation. False for ranks of
+   * other hosts.
+   */
+  boolean isAwaitedBy(int rank);
 }

@@ -30,6 +30,10 @@ final class CliqueChannel implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CliqueChannel.class);
   private static final long FIRST_PAUSE_MILLIS = 1;
   private static final long LAST_PAUSE_MILLIS = 16;
+
+  /** Between moves in quick succession, segments that are wanted back return with a move. */
+  private static final long WANTED_REST_NANOS = 100_000_000;
+
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
 
   private final CliqueKey key;
@@ -150,17 +154,23 @@ final class CliqueChannel implements AutoCloseable {
   }
 
   /**
-   * Starts a last round if the clique was idle this long. The peer was idle as long and does the
-   * same, so neither end waits long. An end that has a transfer to offer keeps the communicator for
-   * both.
+   * Starts a last round if the clique was idle this long, or for a short time with memory that is
+   * wanted back. The peer does the same, so neither end waits long. An end that has a transfer to
+   * offer keeps the communicator for both.
    */
   void retireIfIdle(Duration idle) {
     synchronized (lock) {
       boolean rests = connection.isOpen() && !working && ended == null;
-      if (rests && System.nanoTime() - lastRoundNanos >= idle.toNanos()) {
+      if (rests && System.nanoTime() - lastRoundNanos >= restNanos(idle)) {
         work = submit("the last round of " + key, this::leave);
       }
     }
+  }
+
+  /** The lane is idle, so its wire is not in use. */
+  private long restNanos(Duration idle) {
+    boolean wanted = connection.wire().holdsWantedMemory();
+    return wanted ? Math.min(WANTED_REST_NANOS, idle.toNanos()) : idle.toNanos();
   }
 
   private void leave() {

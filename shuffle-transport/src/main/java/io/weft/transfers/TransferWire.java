@@ -57,6 +57,15 @@ public interface TransferWire extends AutoCloseable {
     throw new UnsupportedOperationException(this + " does not follow devices");
   }
 
+  /**
+   * Whether both ends should give up the wire soon although it may be needed again: it holds memory
+   * that the owner needs elsewhere, at this end or, if known, at the peer. Another thread may call
+   * this while the wire is open and not in use. It does not wait.
+   */
+  default boolean holdsWantedMemory() {
+    return false;
+  }
+
   /** Why the wire is broken, at this end or, if known, at the peer; empty while it works. */
   Optional<RuntimeException> failure();
 

@@ -46,6 +46,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -278,6 +283,44 @@ class OutputCopierTest {
     assertThat(leaving).containsExactly(key, key);
     assertThat(asked).as("requests about own outputs").isEmpty();
     assertThat(store.files).containsOnlyKeys(key);
+  }
+
+  /** An output without rows has no file, so its copy says nothing about the store. */
+  @Test
+  void onlyTheFirstFailureInARowIsAWarning() throws Exception {
+    List<String> warnings = new CopyOnWriteArrayList<>();
+    AbstractAppender noting =
+        new AbstractAppender("noting", null, null, true, Property.EMPTY_ARRAY) {
+          @Override
+          public void append(LogEvent event) {
+            warnings.add(event.getMessage().getFormattedMessage());
+          }
+        };
+    noting.start();
+    Logger log = (Logger) LogManager.getLogger(OutputCopier.class);
+    log.addAppender(noting);
+    try {
+      ExecutorExchange owner = cluster.open("owner");
+      store.fails = true;
+      write(owner, 1, 1);
+      await().untilAsserted(() -> assertThat(owner.statistics().get(COPIES_FAILED)).isEqualTo(1));
+      BlockKey empty = new BlockKey(2, 0);
+      TestBlocks.write(owner, empty, PARTITIONS, (map, partition, chunk) -> 0);
+      await().untilAsserted(() -> assertThat(copied).containsExactly(empty));
+      write(owner, 3, 1);
+      await().untilAsserted(() -> assertThat(owner.statistics().get(COPIES_FAILED)).isEqualTo(2));
+      assertThat(warnings).singleElement().asString().contains("shuffle 1 map 0 was not copied");
+
+      store.fails = false;
+      write(owner, 4, 1);
+      await().untilAsserted(() -> assertThat(copied).contains(new BlockKey(4, 0)));
+      store.fails = true;
+      write(owner, 5, 1);
+      await().untilAsserted(() -> assertThat(warnings).hasSize(2));
+      assertThat(warnings).last().asString().contains("shuffle 5 map 0 was not copied");
+    } finally {
+      log.removeAppender(noting);
+    }
   }
 
   /** For example if a class of the file system is missing. Later copies are still made. */

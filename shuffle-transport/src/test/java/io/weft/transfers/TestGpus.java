@@ -17,6 +17,8 @@ public final class TestGpus {
   public interface Controls extends Library {
     void cudaDoublePause(int paused);
 
+    void cudaDoubleLose(int device, int code);
+
     void cudaDoubleStall(int stall);
 
     int cudaDoubleStalled();

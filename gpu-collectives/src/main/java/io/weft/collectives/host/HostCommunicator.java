@@ -181,6 +181,15 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
   }
 
   @Override
+  public boolean isAwaitedBy(int peer) {
+    synchronized (announcing) {
+      return !closed
+          && localPeers.has(peer)
+          && localPeers.waiting(peer).filter(status -> status.rank() == rank()).isPresent();
+    }
+  }
+
+  @Override
   protected Algorithm execute(Operation operation, Deadline deadline) {
     if (operation.kind().isCollective()) {
       call.start(operation.signature(), collectives++, deadline);

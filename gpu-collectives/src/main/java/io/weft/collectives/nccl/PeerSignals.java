@@ -26,6 +26,9 @@ final class PeerSignals implements AutoCloseable {
   private final CudaMemory words;
   private final CudaMemory copy;
 
+  /** Whether a read is under way. */
+  private boolean reading;
+
   private PeerSignals(CudaStream stream) {
     CudaDevice device = stream.device();
     this.stream = stream;
@@ -61,10 +64,17 @@ final class PeerSignals implements AutoCloseable {
     return Memory.getInt(copy.address() + GONE + 4L * rank) != 0;
   }
 
-  /** Reads the messages of the other ranks. */
+  /**
+   * Reads the messages of the other ranks. Returns false after the deadline; the next call then
+   * waits for the same read, so that a device that hangs does not collect reads.
+   */
   boolean read(Deadline deadline) {
-    stream.copyToHost(copy.address(), words.address(), BYTES);
-    return stream.awaitIdle(deadline);
+    if (!reading) {
+      stream.copyToHost(copy.address(), words.address(), BYTES);
+      reading = true;
+    }
+    reading = !stream.awaitIdle(deadline);
+    return !reading;
   }
 
   /** Frees the memory, which no rank writes to any more. */

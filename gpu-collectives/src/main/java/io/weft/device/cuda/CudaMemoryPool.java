@@ -192,18 +192,16 @@ public final class CudaMemoryPool implements AutoCloseable {
     if (room < least) {
       evicted.clear();
       throw new NoRoomException(
-          Bytes.text(least)
-              + " more of "
-              + source.what()
-              + " of "
-              + device
-              + " exceed the budget of "
-              + Bytes.text(budgetBytes)
-              + ", of which "
-              + Bytes.text(takenBytes)
-              + " are taken and "
-              + Bytes.text(reservedBytes)
-              + " allocated",
+          ("%s more of %s of %s exceed the budget of %s, of which %s are taken and %s allocated,"
+                  + " %s of these lent to other processes")
+              .formatted(
+                  Bytes.text(least),
+                  source.what(),
+                  device,
+                  Bytes.text(budgetBytes),
+                  Bytes.text(takenBytes),
+                  Bytes.text(reservedBytes),
+                  Bytes.text(lentBytes)),
           null);
     }
     segments.removeAll(evicted);

@@ -215,7 +215,8 @@ public final class DeviceTiers implements AutoCloseable {
         this
             + " has no room for "
             + Bytes.text(bytes)
-            + " on the device, and all memory there is in use",
+            + " on the device, and all memory there is in use, or lent to other processes: "
+            + Bytes.text(device.lentBytes()),
         full);
   }
 

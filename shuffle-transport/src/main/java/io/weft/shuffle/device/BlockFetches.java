@@ -1,10 +1,15 @@
 package io.weft.shuffle.device;
 
+import io.weft.device.Deadline;
 import io.weft.shuffle.device.DeviceSlice.DeviceRows;
+import java.time.Duration;
 import java.util.List;
 
 /** Fetches groups of device blocks to this executor's device. Thread-safe. */
 public interface BlockFetches {
+  /** The limit of a wait for the memory of all groups that a task gives up at a time. */
+  Duration FREE_TIMEOUT = Duration.ofSeconds(5);
+
   /**
    * Starts to fetch blocks of one executor, all at once. Does not wait. Fetches of another executor
    * arrive in the order of their starts, whether or not they are awaited.
@@ -17,7 +22,7 @@ public interface BlockFetches {
 
   /**
    * Drops all groups of this executor's tasks that are ahead, because a task needs receive memory
-   * now. Waits until their memory is free, at most 5 s for each.
+   * now. Waits until their memory is free, at most {@link #FREE_TIMEOUT}.
    *
    * @param wanted is called periodically during the wait, and throws if the memory is not needed
    *     any more
@@ -46,8 +51,13 @@ public interface BlockFetches {
      */
     List<List<DeviceRows>> await(Runnable wanted) throws DeviceFetchException;
 
-    /** Waits until the memory of a closed fetch is free, at most 5 s. */
-    void awaitFree(Runnable wanted);
+    /**
+     * Waits until the memory of a closed fetch is free. After the deadline it returns all the same.
+     *
+     * @param wanted is called periodically during the wait, and throws if the memory is not needed
+     *     any more
+     */
+    void awaitFree(Deadline deadline, Runnable wanted);
 
     /** Ends a fetch that was not awaited: withdraws its arrays and frees those that have come. */
     @Override

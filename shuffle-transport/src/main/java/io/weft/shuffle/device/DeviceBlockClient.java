@@ -36,9 +36,6 @@ public final class DeviceBlockClient implements BlockFetches, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceBlockClient.class);
   private static final long CHECK_NANOS = 100_000_000;
 
-  /** The limit of a wait for the memory of a group that was given up. */
-  private static final Duration FREE_TIMEOUT = Duration.ofSeconds(5);
-
   /** Executors that may leave requests unanswered without delaying requests to others. */
   private static final int THREADS = 32;
 
@@ -116,7 +113,8 @@ public final class DeviceBlockClient implements BlockFetches, AutoCloseable {
   @Override
   public boolean makeRoom(Runnable wanted) {
     List<Group> dropped = ahead.stream().filter(Group::drop).toList();
-    dropped.forEach(group -> group.awaitFree(wanted));
+    Deadline deadline = Deadline.after(FREE_TIMEOUT);
+    dropped.forEach(group -> group.awaitFree(deadline, wanted));
     return !dropped.isEmpty();
   }
 
@@ -203,9 +201,9 @@ public final class DeviceBlockClient implements BlockFetches, AutoCloseable {
     }
 
     @Override
-    public void awaitFree(Runnable wanted) {
+    public void awaitFree(Deadline deadline, Runnable wanted) {
       try {
-        DeviceBlockClient.await(free, FREE_TIMEOUT, wanted);
+        DeviceBlockClient.await(free, deadline, wanted);
       } catch (EventTimeoutException e) {
         LOG.info("Blocks of executor {} that were given up: {}", executor, e.getMessage());
       }
@@ -347,11 +345,10 @@ public final class DeviceBlockClient implements BlockFetches, AutoCloseable {
   }
 
   private void await(Event event, Runnable wanted) {
-    await(event, timeout, wanted);
+    await(event, Deadline.after(timeout), wanted);
   }
 
-  private static void await(Event event, Duration timeout, Runnable wanted) {
-    Deadline deadline = Deadline.after(timeout);
+  private static void await(Event event, Deadline deadline, Runnable wanted) {
     while (true) {
       wanted.run();
       try {

@@ -72,7 +72,7 @@ final class FolderSweep {
     sweep(folder, false, true, new ArrayList<>());
   }
 
-  /** Removes the unfinished folders of an application that ends, whatever their age. */
+  /** Removes the unfinished folders of an application that ends, of any age. */
   static void unfinished(Path applicationFolder) {
     for (Path folder : entries(applicationFolder)) {
       try {

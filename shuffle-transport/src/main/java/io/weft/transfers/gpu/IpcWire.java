@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
  * A wire between two GPUs of one kernel, or two ends on one GPU, without a copy through the host.
@@ -39,6 +40,7 @@ final class IpcWire implements TransferWire {
   private static final long POLL_NANOS = 20_000;
 
   private final TransferWire host;
+  private final BooleanSupplier isAwaited;
   private final SharedRoom room;
   private final ReleasedRooms released;
   private final Duration timeout;
@@ -52,12 +54,19 @@ final class IpcWire implements TransferWire {
    * Creates a wire through a shared room.
    *
    * @param host moves host memory; closed with this one
+   * @param isAwaited whether the other end waits for this one
    * @param room mapped by both ends; the wire takes ownership
    * @param released gets the room when the wire closes
    * @param timeout how long the GPU may take for a wave
    */
-  IpcWire(TransferWire host, SharedRoom room, ReleasedRooms released, Duration timeout) {
+  IpcWire(
+      TransferWire host,
+      BooleanSupplier isAwaited,
+      SharedRoom room,
+      ReleasedRooms released,
+      Duration timeout) {
     this.host = host;
+    this.isAwaited = isAwaited;
     this.room = room;
     this.released = released;
     this.timeout = timeout;
@@ -159,6 +168,16 @@ final class IpcWire implements TransferWire {
         cause.addSuppressed(e);
       }
     }
+  }
+
+  /**
+   * An end that wants segments back waits for the other end in a last round. The other end learns
+   * of it only by that wait. If the wait is for a transfer, one more round does no harm.
+   */
+  @Override
+  public boolean holdsWantedMemory() {
+    LentSegments segments = room.segments();
+    return segments.isWantedBack() || (segments.areTheirs() && isAwaited.getAsBoolean());
   }
 
   @Override

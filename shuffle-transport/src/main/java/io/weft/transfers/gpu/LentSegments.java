@@ -24,7 +24,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Segments of memory pools that the two ends of a wire lend each other, so that arrays there are
  * copied once: by the receiver, out of the sender's memory. A segment is mapped when an array in it
- * is first sent, and stays mapped until its pool wants it back or the wire ends.
+ * is first sent, and stays mapped until its pool wants it back, which ends an idle wire, or the
+ * wire ends.
  *
  * <p>The messages of a move, each end to the other:
  *
@@ -57,11 +58,17 @@ final class LentSegments {
   private final Map<Long, Mapped> mapped = new HashMap<>();
 
   private long nextId;
-  private boolean logged;
+
+  /** Whether this end has refused a segment; the other end still keeps it for this one. */
+  private boolean refused;
+
   private ByteBuffer mine = block(1 << 10);
   private ByteBuffer theirs = block(1 << 10);
 
-  /** A segment of this end. The other end has not mapped it if it was refused. */
+  /**
+   * A segment of this end. The other end has not mapped it if it was refused; its lease stays open,
+   * because an address without a lease may become that of another segment.
+   */
   private static final class Lent {
     private final long id;
     private final IpcSegment segment;
@@ -227,10 +234,7 @@ final class LentSegments {
     theirs = sized(theirs, own + 1);
     swap(host);
     for (Lent each : lending.fresh) {
-      if (theirs.get() == 0) {
-        each.refused = true;
-        each.segment.close();
-      }
+      each.refused = theirs.get() == 0;
     }
     for (Lent each : lending.returned) {
       lent.remove(each.segment.address());
@@ -249,10 +253,10 @@ final class LentSegments {
       mapped.put(id, map(address, handle));
       return true;
     } catch (CudaException | IllegalArgumentException e) {
-      if (!logged) {
+      if (!refused) {
         LOG.info("Arrays in {} are copied twice: {}", handle, e.getMessage());
       }
-      logged = true;
+      refused = true;
       return false;
     }
   }
@@ -291,6 +295,16 @@ final class LentSegments {
       }
     }
     return new Agreed(copies, sends, others);
+  }
+
+  /** Whether a pool of this end wants a lent segment back. */
+  boolean isWantedBack() {
+    return lent.values().stream().anyMatch(each -> each.segment.isWantedBack());
+  }
+
+  /** Whether the other end has lent this one a segment. */
+  boolean areTheirs() {
+    return refused || !mapped.isEmpty();
   }
 
   /** Unmaps the other end's segments. The stream that reads them is idle. */

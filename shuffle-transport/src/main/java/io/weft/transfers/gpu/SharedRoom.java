@@ -125,19 +125,21 @@ final class SharedRoom implements AutoCloseable {
     return false;
   }
 
-  /** Frees the room if the other end has unmapped it or its process has ended. */
-  boolean tryRelease() {
-    try {
-      if (window.tryRelease(Deadline.after(REST))) {
-        segments.endLoans();
-        left.complete();
-        stream.close();
-        return true;
-      }
-    } catch (CudaException e) {
-      LOG.warn("{} failed: memory that others have mapped is kept", stream, e);
+  /**
+   * Frees the room if the other end has unmapped it or its process has ended.
+   *
+   * @param deadline for the device to tell
+   * @return whether it is free
+   * @throws CudaException if the device failed
+   */
+  boolean tryRelease(Deadline deadline) {
+    if (!window.tryRelease(deadline)) {
+      return false;
     }
-    return false;
+    segments.endLoans();
+    left.complete();
+    stream.close();
+    return true;
   }
 
   /** Frees a room that was never mapped. */
@@ -155,7 +157,13 @@ final class SharedRoom implements AutoCloseable {
   static final class ReleasedRooms {
     private static final long POLL_NANOS = 1_000_000;
 
+    /** The limit of a poll of all rooms: a device that hangs must not delay other checks. */
+    private static final Duration POLL_TIMEOUT = Duration.ofMillis(100);
+
     private final List<SharedRoom> rooms = new ArrayList<>();
+
+    /** The number of rooms that stay for good, because their device failed. */
+    private int lost;
 
     /** The number of rooms that a thread polls now. */
     private int inHand;
@@ -168,7 +176,10 @@ final class SharedRoom implements AutoCloseable {
       int unused = poll();
     }
 
-    /** Frees the rooms that are not mapped any more. Returns the number of remaining rooms. */
+    /**
+     * Frees the rooms that are not mapped any more. Returns the number of remaining rooms, with
+     * those whose device failed, which are not polled again.
+     */
     int poll() {
       List<SharedRoom> polled;
       synchronized (this) {
@@ -177,20 +188,38 @@ final class SharedRoom implements AutoCloseable {
         inHand += polled.size();
       }
       int taken = polled.size();
-      polled.removeIf(SharedRoom::tryRelease);
+      Deadline deadline = Deadline.after(POLL_TIMEOUT);
+      polled.removeIf(room -> ends(room, deadline));
       synchronized (this) {
         inHand -= taken;
         rooms.addAll(polled);
-        return rooms.size() + inHand;
+        return rooms.size() + inHand + lost;
       }
     }
 
+    private boolean ends(SharedRoom room, Deadline deadline) {
+      try {
+        return room.tryRelease(deadline);
+      } catch (CudaException e) {
+        LOG.warn("{} failed: memory that others have mapped is kept", room.stream, e);
+        synchronized (this) {
+          lost++;
+        }
+        return true;
+      }
+    }
+
+    private synchronized boolean hasLost(int left) {
+      return left == lost;
+    }
+
     /**
-     * Polls until no room remains or the deadline expires. Returns the number of remaining rooms.
+     * Polls until no room remains, but those whose device failed, or the deadline expires. Returns
+     * the number of remaining rooms.
      */
     int awaitAll(Deadline deadline) {
       int left = poll();
-      while (left > 0 && !deadline.expired()) {
+      while (!hasLost(left) && !deadline.expired()) {
         LockSupport.parkNanos(POLL_NANOS);
         left = poll();
       }

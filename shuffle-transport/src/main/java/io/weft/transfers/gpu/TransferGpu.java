@@ -6,6 +6,7 @@ import io.weft.collectives.CollectiveMetrics;
 import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
+import io.weft.collectives.InPlaceRegions;
 import io.weft.collectives.MovedBuffers;
 import io.weft.collectives.Operation;
 import io.weft.collectives.Recording;
@@ -369,7 +370,7 @@ public final class TransferGpu implements AutoCloseable {
         Optional<SharedRoom> room = route.mayMap() ? openRoom() : Optional.empty();
         chosen =
             room.isPresent()
-                ? new IpcWire(host, room.get(), gpu.released(), route.timeout())
+                ? new IpcWire(host, this::isAwaited, room.get(), gpu.released(), route.timeout())
                 : new StagedWire(host, gpu.device(), gpu.pinned(), route.timeout());
       }
       return chosen;
@@ -437,6 +438,15 @@ public final class TransferGpu implements AutoCloseable {
     @Override
     public void move(List<TypedBuffer> sends, List<TypedBuffer> receives) {
       chosen().move(sends, receives);
+    }
+
+    @Override
+    public boolean holdsWantedMemory() {
+      return chosen != null && chosen.holdsWantedMemory();
+    }
+
+    private boolean isAwaited() {
+      return route.hosts() instanceof InPlaceRegions hosts && hosts.isAwaitedBy(1 - route.rank());
     }
 
     @Override

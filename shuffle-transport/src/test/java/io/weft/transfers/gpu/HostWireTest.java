@@ -12,6 +12,7 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.bootstrap.ThreadBootstrap;
 import io.weft.collectives.local.LocalCommunicator;
 import io.weft.collectives.nccl.DeviceBuffer;
+import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
@@ -37,6 +38,7 @@ import org.junit.jupiter.api.Test;
 class HostWireTest {
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final long BYTES = 3 * SharedRoom.WAVE_BYTES - 12_345;
+  private static final int LAUNCH_FAILED = 719;
   private static final long PLENTY = 256 << 20;
 
   private final List<String> obstacles = new ArrayList<>();
@@ -60,6 +62,7 @@ class HostWireTest {
   @AfterEach
   void nothingIsLeftBehind() {
     TestGpus.controls().cudaDoublePause(0);
+    TestGpus.controls().cudaDoubleLose(0, 0);
     wires.forEach(HostWire::close);
     communicators.forEach(Communicator::close);
     ends.forEach(TransferGpuState::close);
@@ -194,7 +197,9 @@ class HostWireTest {
       moveTo(from, to);
     }
     assertThat(pool.lentBytes()).isEqualTo(8 << 20);
-    assertThatThrownBy(() -> pool.take(12 << 20)).hasMessageContaining("exceed the budget");
+    assertThatThrownBy(() -> pool.take(12 << 20))
+        .hasMessageContaining("exceed the budget")
+        .hasMessageEndingWith("8.0 MiB of these lent to other processes");
     CudaMemoryPool elsewhere =
         CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, SharedRoom.BYTES);
     try (CudaMemory from = elsewhere.take(8 << 20)) {
@@ -302,6 +307,47 @@ class HostWireTest {
               ends.forEach(end -> assertThat(end.released().poll()).isZero());
               assertThat(pool.takenBytes()).isZero();
             });
+  }
+
+  /** The poll is one of many checks of a thread. */
+  @Test
+  void aPollIsShortWhileTheGpuHangs() throws Exception {
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    exchange();
+    wires.remove(0).close();
+    TestGpus.controls().cudaDoublePause(1);
+    long start = System.nanoTime();
+    assertThat(ends.get(0).released().poll()).isOne();
+    assertThat(ends.get(0).released().poll()).isOne();
+    assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
+    TestGpus.controls().cudaDoublePause(0);
+    wires.remove(0).close();
+    await().untilAsserted(() -> assertThat(ends.get(0).released().poll()).isZero());
+  }
+
+  /** A device that failed stays so, and each poll would log it. */
+  @Test
+  void aRoomWhoseGpuFailedIsGivenUp() throws Exception {
+    connect(SharedRoom.BYTES, SharedRoom.BYTES, CudaMemoryPool.Kind.DEVICE);
+    CompletableFuture<SharedRoom> others = CompletableFuture.supplyAsync(() -> room(1));
+    SharedRoom own = room(0);
+    SharedRoom other = others.get(60, TimeUnit.SECONDS);
+    assertThat(own.depart()).isTrue();
+    ReleasedRooms released = new ReleasedRooms();
+    TestGpus.controls().cudaDoubleLose(0, LAUNCH_FAILED);
+    released.add(own);
+    TestGpus.controls().cudaDoubleLose(0, 0);
+    assertThat(other.depart()).isTrue();
+    assertThat(released.poll()).isOne();
+    assertThat(released.awaitAll(Deadline.after(Duration.ofDays(1)))).isOne();
+    assertThat(own.tryRelease(Deadline.after(TIMEOUT))).isTrue();
+    assertThat(other.tryRelease(Deadline.after(TIMEOUT))).isTrue();
+  }
+
+  private SharedRoom room(int end) {
+    SharedRoom room = SharedRoom.take(ends.get(end).device(), ends.get(end).shared());
+    room.open(communicators.get(end), Deadline.after(TIMEOUT));
+    return room;
   }
 
   /** An abort ends the wait for an end that never comes to the first round. */

@@ -3,6 +3,7 @@ package io.weft.spark.gpu;
 import io.weft.device.Deadline;
 import io.weft.device.UnavailableLibraryException;
 import io.weft.device.cuda.CudaException;
+import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.device.HostReadClient;
@@ -35,6 +36,9 @@ public final class ExecutorGpu implements AutoCloseable {
 
   private Deadline untilTriedAgain;
   private boolean closed;
+
+  /** The memory of the closed exchange, which others may still use. */
+  private Optional<CudaMemoryPool> exchangeMemory = Optional.empty();
 
   /**
    * The parts of an executor's GPU.
@@ -217,25 +221,40 @@ public final class ExecutorGpu implements AutoCloseable {
     openExchange().ifPresent(kept -> kept.catalog().removeShuffle(shuffleId));
   }
 
-  /** Frees everything except memory that others still use. */
-  @Override
-  public void close() {
+  /**
+   * Ends the exchange: nothing can be opened here any more. Call it before the transfers are
+   * closed, which end the loans of its memory, and {@link #close} after that. Idempotent.
+   */
+  public void closeExchange() {
     if (running == this) {
       running = null;
     }
-    SharedGpu last;
-    DeviceExchange lastExchange;
+    DeviceExchange last;
     synchronized (this) {
-      last = opened;
-      lastExchange = exchange;
-      opened = null;
+      last = exchange;
       exchange = null;
       closed = true;
+      exchangeMemory = last == null ? exchangeMemory : Optional.of(last.tiers().memory());
     }
     held.close();
-    boolean through = lastExchange == null || lastExchange.close();
     if (last != null) {
-      last.close(through);
+      last.close();
+    }
+  }
+
+  /** Frees everything except memory that others still use. */
+  @Override
+  public void close() {
+    closeExchange();
+    SharedGpu last;
+    Optional<CudaMemoryPool> lastMemory;
+    synchronized (this) {
+      last = opened;
+      opened = null;
+      lastMemory = exchangeMemory;
+    }
+    if (last != null) {
+      last.close(lastMemory);
     }
   }
 }

@@ -1,9 +1,13 @@
 package io.weft.spark.gpu;
 
+import io.weft.device.Deadline;
+import io.weft.shuffle.device.BlockFetches;
+import io.weft.shuffle.device.BlockFetches.BlockFetch;
 import io.weft.spark.config.WeftSettings;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The fetches of a reader in their order. While the plan works on the tables of the first one, the
@@ -59,13 +63,19 @@ public final class FetchAhead {
     }
   }
 
-  /** Ends all fetches but the first and frees their memory; returns whether any was under way. */
-  boolean free() {
-    boolean any = false;
-    for (TableFetch each : fetches) {
-      any |= each != fetches.peek() && each.stop();
-    }
-    return any;
+  /**
+   * Ends all fetches but the first. Waits until their memory is free, at most {@link
+   * BlockFetches#FREE_TIMEOUT}.
+   *
+   * @param cancelCheck is called during the wait, and throws if the memory is no longer needed
+   * @return whether any was under way
+   */
+  boolean free(Runnable cancelCheck) {
+    List<BlockFetch> ended =
+        fetches.stream().skip(1).map(TableFetch::stop).flatMap(Optional::stream).toList();
+    Deadline deadline = Deadline.after(BlockFetches.FREE_TIMEOUT);
+    ended.forEach(each -> each.awaitFree(deadline, cancelCheck));
+    return !ended.isEmpty();
   }
 
   /** Removes the first fetch and closes it. */

@@ -95,15 +95,11 @@ final class PeerTables implements TableFetch {
   }
 
   @Override
-  public boolean stop() {
-    if (started == null) {
-      return false;
-    }
-    BlockFetch ended = started;
+  public Optional<BlockFetch> stop() {
+    Optional<BlockFetch> ended = Optional.ofNullable(started);
     started = null;
-    ended.close();
-    ended.awaitFree(cancelCheck);
-    return true;
+    ended.ifPresent(BlockFetch::close);
+    return ended;
   }
 
   @Override
@@ -154,7 +150,7 @@ final class PeerTables implements TableFetch {
   private boolean triesLess(int failedBlocks) {
     boolean wasAhead = startedAhead;
     startedAhead = false;
-    if (ahead.free() || wasAhead) {
+    if (ahead.free(cancelCheck) || wasAhead) {
       return true;
     }
     if (rooms < MOST_ROOMS && client.makeRoom(cancelCheck)) {

@@ -22,12 +22,15 @@ import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Bytes;
 import io.weft.spark.config.WeftSettings;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -228,21 +231,28 @@ public final class SharedGpu {
   }
 
   /**
-   * Frees all resources.
+   * Frees all resources. The context stays while memory is in use.
    *
-   * @param through whether all use of the device has ended
+   * @param exchange the closed memory of the exchange on this device, if there was one
    */
-  void close(boolean through) {
+  void close(Optional<CudaMemoryPool> exchange) {
     endReturns();
     shared.forEach(ExportedMemory::close);
-    long taken = memory.takenBytes() + memory.lentBytes() + pinned.takenBytes();
     memory.close();
     pinned.close();
-    if (taken == 0 && through) {
+    List<CudaMemoryPool> pools =
+        Stream.concat(Stream.of(memory, pinned), exchange.stream()).toList();
+    long taken = pools.stream().mapToLong(CudaMemoryPool::takenBytes).sum();
+    long lent = pools.stream().mapToLong(CudaMemoryPool::lentBytes).sum();
+    if (taken == 0 && lent == 0) {
       modules.values().forEach(CudaModule::close);
       device.close();
     } else {
-      LOG.warn("{} on {} are still in use; its context stays", Bytes.text(taken), device);
+      LOG.warn(
+          "{}: {} are still taken, and {} lent to other processes; its context stays",
+          device,
+          Bytes.text(taken),
+          Bytes.text(lent));
     }
   }
 

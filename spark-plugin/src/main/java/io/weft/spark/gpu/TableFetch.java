@@ -4,6 +4,7 @@ import io.weft.collectives.DataType;
 import io.weft.device.EventFailedException;
 import io.weft.device.EventTimeoutException;
 import io.weft.device.cuda.CudaException;
+import io.weft.shuffle.device.BlockFetches.BlockFetch;
 import io.weft.shuffle.device.Concatenation;
 import io.weft.shuffle.device.DeviceBlock;
 import io.weft.shuffle.device.DeviceFetchException;
@@ -51,11 +52,12 @@ public interface TableFetch extends AutoCloseable {
   default void start(boolean ahead) {}
 
   /**
-   * Ends what {@link #start} began and was not taken, and waits until its memory is free. Returns
-   * whether there was anything.
+   * Ends what {@link #start} began and was not taken. Does not wait.
+   *
+   * @return the ended fetch, whose memory becomes free; empty if there was none
    */
-  default boolean stop() {
-    return false;
+  default Optional<BlockFetch> stop() {
+    return Optional.empty();
   }
 
   /** Bytes that it receives on this device at a time; estimated until they are under way. */

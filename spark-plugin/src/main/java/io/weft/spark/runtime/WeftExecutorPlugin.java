@@ -307,8 +307,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       WeftExecutor.stop();
       reporter.close();
       ended.close();
-      gpu.close();
+      gpu.closeExchange();
       transfers.close();
+      gpu.close();
       collectives.close();
       exchange.close();
     } finally {

@@ -81,9 +81,14 @@ public final class ShuffleTable {
         case NETWORK -> get(Figure.NETWORK);
         case GPU -> get(Figure.GPU);
         case DISK -> get(Figure.ON_DISK);
-        case WAIT -> get(Figure.WAIT_NANOS);
+        case WAIT -> waitMillis();
         case LARGEST -> largest;
       };
+    }
+
+    /** A row has milliseconds, so the history server knows no more. */
+    private long waitMillis() {
+      return TimeUnit.NANOSECONDS.toMillis(get(Figure.WAIT_NANOS));
     }
 
     ShuffleRow row() {
@@ -105,7 +110,7 @@ public final class ShuffleTable {
           get(Figure.SAME_HOST),
           get(Figure.NETWORK),
           get(Figure.GPU),
-          TimeUnit.NANOSECONDS.toMillis(get(Figure.WAIT_NANOS)),
+          waitMillis(),
           smallest,
           median,
           largest);
@@ -275,8 +280,8 @@ public final class ShuffleTable {
   }
 
   /**
-   * Returns a page of the sorted table; equal shuffles are in the order of their numbers. Makes
-   * only the rows of the page.
+   * Returns a page of the sorted table. Shuffles that are equal in the column are in the order of
+   * their numbers, which is descending if the table is. Makes only the rows of the page.
    *
    * @param from number of rows before the page
    * @param count maximum number of rows

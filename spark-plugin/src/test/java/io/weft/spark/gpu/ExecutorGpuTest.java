@@ -10,8 +10,10 @@ import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.EventFailedException;
 import io.weft.device.HostEvent;
+import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
+import io.weft.device.cuda.IpcSegment;
 import io.weft.device.cuda.NoRoomException;
 import io.weft.device.probe.ProbeOptions;
 import io.weft.memory.Memory;
@@ -21,6 +23,7 @@ import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.sql.WeftGpu;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -102,6 +105,41 @@ class ExecutorGpuTest {
       assertThatThrownBy(gpu::open).hasMessage(first.getMessage()).cause().isSameAs(first);
       assertThat(gpu.exchangeObstacle()).isEqualTo(first.getMessage());
     }
+  }
+
+  /** The transfers are closed after the exchange, and end the loans of its memory. */
+  @Test
+  void memoryThatTheTransfersReturnDoesNotKeepTheContext() {
+    ProbeOptions libraries =
+        ProbeOptions.defaults().withNcclLibrary(DoubleGpus.library("libnccl.so.2"));
+    CudaDevice used = ExecutorGpu.current().open().device();
+    String uuid = used.description().uuid().toString();
+    ExecutorGpu gpu =
+        new ExecutorGpu(
+            new ExecutorGpu.Options(
+                "8",
+                GpuEnd.of(uuid, 0, "A double", "2.28.3"),
+                libraries,
+                WeftExecutor.exchange(),
+                MIB,
+                32 * MIB,
+                4 * MIB,
+                TIMEOUT));
+    DeviceExchange exchange = gpu.exchange();
+    CudaDevice device = exchange.gpu().device();
+    CudaMemoryPool memory = exchange.tiers().memory();
+    IpcSegment loan;
+    try (CudaMemory lent = exchange.take(SIZE, () -> {})) {
+      loan = IpcSegment.around(lent.address(), SIZE).orElseThrow();
+    }
+    gpu.closeExchange();
+    assertThat(gpu.openExchange()).isEmpty();
+    assertThatThrownBy(gpu::exchange).hasMessageContaining("executor 8 ends");
+    assertThat(memory.lentBytes()).isPositive();
+    loan.close();
+    assertThat(memory.reservedBytes()).isZero();
+    gpu.close();
+    assertThatThrownBy(device::use).hasMessageContaining("closed");
   }
 
   /** A failure other than a lack of room is not retried, and nothing is spilled for it. */

@@ -2,6 +2,7 @@ package io.weft.spark.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.device.Deadline;
 import io.weft.shuffle.device.BlockFetches;
 import io.weft.shuffle.device.DeviceBlock;
 import io.weft.shuffle.device.DeviceFetchException;
@@ -32,6 +33,7 @@ class PeerTablesTest {
   private static final class Memory implements BlockFetches {
     private final List<Group> held = new ArrayList<>();
     private final List<Integer> started = new ArrayList<>();
+    private final List<Deadline> waits = new ArrayList<>();
     private int room = BLOCKS;
 
     @Override
@@ -86,8 +88,9 @@ class PeerTablesTest {
       }
 
       @Override
-      public void awaitFree(Runnable wanted) {
-        assertThat(held).doesNotContain(this);
+      public void awaitFree(Deadline deadline, Runnable wanted) {
+        assertThat(held).as("all are ended before the first wait").isEmpty();
+        waits.add(deadline);
       }
 
       @Override
@@ -129,6 +132,25 @@ class PeerTablesTest {
     assertThat(splits()).isZero();
     ahead.close();
     assertThat(memory.room).isEqualTo(BLOCKS);
+  }
+
+  /** Otherwise a task could wait for each of many groups in turn, as long as for one. */
+  @Test
+  void groupsAheadAreGivenUpTogetherWithOneDeadline() throws Exception {
+    memory.room = 2 * BLOCKS;
+    FetchAhead ahead = new FetchAhead(10 * BLOCK_BYTES * BLOCKS);
+    PeerTables first = tables(0, ahead);
+    PeerTables second = tables(10, ahead);
+    PeerTables third = tables(20, ahead);
+    ahead.add(List.of(first, second, third));
+    second.start(true);
+    third.start(true);
+    ahead.begin();
+    assertThat(first.hasNext()).isFalse();
+    assertThat(memory.waits).hasSize(2);
+    assertThat(memory.waits.get(0)).isSameAs(memory.waits.get(1));
+    ahead.close();
+    assertThat(memory.room).isEqualTo(2 * BLOCKS);
   }
 
   @Test

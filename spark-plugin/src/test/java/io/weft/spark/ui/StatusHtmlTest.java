@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.shuffle.peer.TrafficReport;
+import io.weft.shuffle.peer.TrafficReport.Figure;
 import io.weft.spark.runtime.Messages.ExecutorReport;
 import io.weft.spark.runtime.Messages.Report;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
@@ -99,6 +100,20 @@ class StatusHtmlTest {
     assertThat(shuffles(up)).containsExactly(0, 1, 2);
     assertThat(down).contains(Texts.escape(column.title()) + " ▾</a>").contains("desc=false");
     assertThat(up).contains(Texts.escape(column.title()) + " ▴</a>");
+  }
+
+  /** The history server knows only these milliseconds, and must show the same order. */
+  @Test
+  void waitsOfTheSameMillisecondsAreEqual() {
+    int wait = Figure.WAIT_NANOS.index() + 1;
+    for (int i = 0; i < 3; i++) {
+      made.shuffle(i);
+      made.activity.shuffles().add(MadeUpActivity.figures(i, (1_900_000L - i * 100_000L) / wait));
+    }
+    String up = made.html("sort", Column.WAIT.key(), "desc", "false");
+    String down = made.html("sort", Column.WAIT.key(), "desc", "true");
+    assertThat(shuffles(up)).containsExactly(0, 1, 2);
+    assertThat(shuffles(down)).containsExactly(2, 1, 0);
   }
 
   /** The numbers of the shuffles on a page, in their order. */

@@ -71,7 +71,13 @@ public record SurviveReport(
       Spread replaced,
       int repeated,
       int late,
-      boolean equal) {}
+      boolean equal) {
+    /** Reports of earlier versions have no times of the notice and of the replacement. */
+    public Death {
+      noticed = noticed == null ? Spread.of(Double.NaN) : noticed;
+      replaced = replaced == null ? Spread.of(Double.NaN) : replaced;
+    }
+  }
 
   @Override
   public String fileName() {

@@ -3,12 +3,16 @@ package io.weft.examples.bench.survive;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.weft.examples.bench.survive.SurviveReport.Death;
 import io.weft.examples.bench.survive.SurviveReport.SideResult;
 import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -81,6 +85,22 @@ class SurviveReportTest {
         .containsExactly("survive.json", "survive.md", "survive.svg");
     assertThat(files.get(2)).content().contains("Weft, adoption").contains("60.0 s · 20 tasks");
     assertThat(Report.read(files.get(0), SurviveReport.class)).isEqualTo(report);
+  }
+
+  @Test
+  void anEarlierReportWithoutTimesOfTheDeathIsShown(@TempDir Path folder) throws IOException {
+    ObjectMapper mapper = new ObjectMapper();
+    JsonNode json = mapper.readTree(report("[1]", true).write(folder).get(0).toFile());
+    for (JsonNode side : json.get("sides")) {
+      for (JsonNode death : side.get("deaths")) {
+        JsonNode unused = ((ObjectNode) death).remove(List.of("noticed", "replaced"));
+      }
+    }
+    Path earlier = Files.writeString(folder.resolve("earlier.json"), json.toString());
+    SurviveReport read = Report.read(earlier, SurviveReport.class);
+    assertThat(read.text().toText().lines().map(line -> line.strip().replaceAll(" +", " ")))
+        .contains("Spark 50 % 60.0 1.50 - - 20");
+    assertThat(read.chart()).isPresent();
   }
 
   /** The end of a task is heard late, so the executor may die after the job. */
