@@ -25,7 +25,6 @@ import io.weft.spark.driver.ShuffleFailureListener;
 import io.weft.spark.driver.SurvivingOutputs;
 import io.weft.spark.rapids.RapidsRole;
 import io.weft.spark.rendezvous.CliquePair;
-import io.weft.spark.rendezvous.ExecutorLossListener;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.RendezvousService;
 import io.weft.spark.rendezvous.StageRendezvous;
@@ -111,7 +110,7 @@ final class WeftDriver implements DriverPlugin {
         context.addSparkListener(mapStages);
       }
       context.addSparkListener(new StageListener(stages));
-      context.addSparkListener(new ExecutorLossListener(losses, cliques));
+      context.addSparkListener(new ExecutorLosses.Listener(losses, cliques));
     } else {
       LOG.warn("Weft stays off: {}", activation.inertReason().orElseThrow());
     }

@@ -12,11 +12,11 @@ import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane.Priority;
 import io.weft.device.cuda.BounceBuffers;
+import io.weft.device.cuda.CudaEvent;
 import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
-import io.weft.device.cuda.StreamOrder;
 import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -159,7 +159,7 @@ final class NcclEngine {
         operations,
         () -> {
           registrations.ifPresent(each -> each.cover(operations));
-          after.forEach(work -> StreamOrder.follow(work, stream));
+          after.forEach(work -> CudaEvent.follow(work, stream));
           launches.pairs(operations, deadline);
           launches.finish(operations, deadline);
           return Algorithm.NCCL;

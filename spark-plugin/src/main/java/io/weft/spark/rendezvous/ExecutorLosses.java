@@ -5,6 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 
 /**
  * The last executors that Spark has lost, at most {@link #MAX}, in the order of the reports.
@@ -42,6 +44,26 @@ public final class ExecutorLosses {
    */
   public synchronized List<ExecutorLoss> since(int known) {
     return losses.values().stream().filter(loss -> loss.number() > known).toList();
+  }
+
+  /** Records the losses that Spark reports. Called on Spark's listener thread. */
+  public static final class Listener extends SparkListener {
+    private final ExecutorLosses losses;
+    private final RendezvousService<CliquePair> cliques;
+
+    /** Creates a listener that records losses and fails the rendezvous of lost executors. */
+    public Listener(ExecutorLosses losses, RendezvousService<CliquePair> cliques) {
+      this.losses = losses;
+      this.cliques = cliques;
+    }
+
+    @Override
+    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+      String executor = removed.executorId();
+      if (losses.add(executor, removed.reason())) {
+        losses.reason(executor).ifPresent(reason -> cliques.executorLost(executor, reason));
+      }
+    }
   }
 
   /**

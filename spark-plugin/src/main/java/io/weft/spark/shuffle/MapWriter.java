@@ -5,7 +5,6 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.compat.MapStatuses;
 import io.weft.spark.config.AdoptionSettings;
-import io.weft.spark.config.Decommission;
 import io.weft.spark.config.SurviveSettings;
 import java.util.Arrays;
 import org.apache.spark.SparkConf;
@@ -60,9 +59,15 @@ public abstract class MapWriter<K, V> extends ShuffleWriter<K, V> {
   protected static boolean mustPublish(boolean anyRecords) {
     SparkConf conf = SparkEnv.get().conf();
     return anyRecords
-        || Decommission.migratesShuffles(conf)
+        || migratesShuffles(conf)
         || AdoptionSettings.ENABLED.get(conf)
         || SurviveSettings.isOn(conf);
+  }
+
+  private static boolean migratesShuffles(SparkConf conf) {
+    return conf.getBoolean("spark.decommission.enabled", false)
+        && conf.getBoolean("spark.storage.decommission.enabled", false)
+        && conf.getBoolean("spark.storage.decommission.shuffleBlocks.enabled", true);
   }
 
   /** Bytes written to all partitions. */

@@ -12,7 +12,6 @@ import io.weft.spark.driver.DriverAnswers.KnownCopies;
 import io.weft.spark.driver.DriverAnswers.TransferRendezvous;
 import io.weft.spark.driver.OutputAdoptions.ShuffleStages;
 import io.weft.spark.rendezvous.CliquePair;
-import io.weft.spark.rendezvous.ExecutorLossListener;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.spark.rendezvous.RendezvousAnswer;
@@ -143,7 +142,7 @@ class DriverAnswersTest {
             clique, "ticket", 0, 2, "executor 1/host", RendezvousCall.JOIN, null, null);
     assertThat(((RendezvousAnswer) answers.to(new CliqueCall(call))).failure()).isNull();
     assertThat(answers.to(new AskLosses(0))).isEqualTo(new Losses(List.of()));
-    new ExecutorLossListener(losses, cliques)
+    new ExecutorLosses.Listener(losses, cliques)
         .onExecutorRemoved(new SparkListenerExecutorRemoved(0, "2", "killed"));
     assertThat(((RendezvousAnswer) answers.to(new CliqueCall(call))).failure())
         .isEqualTo("executor 2 was lost: killed");

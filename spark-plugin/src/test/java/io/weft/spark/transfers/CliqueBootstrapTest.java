@@ -9,7 +9,6 @@ import io.weft.collectives.clique.CliqueKey.CliqueMember;
 import io.weft.device.Deadline;
 import io.weft.device.Device;
 import io.weft.spark.rendezvous.CliquePair;
-import io.weft.spark.rendezvous.ExecutorLossListener;
 import io.weft.spark.rendezvous.ExecutorLosses;
 import io.weft.spark.rendezvous.ExecutorLosses.ExecutorLoss;
 import io.weft.spark.rendezvous.RendezvousAnswer;
@@ -38,7 +37,7 @@ class CliqueBootstrapTest {
 
   private final ExecutorLosses losses = new ExecutorLosses();
   private final RendezvousService<CliquePair> cliques = new RendezvousService<>(losses);
-  private final ExecutorLossListener listener = new ExecutorLossListener(losses, cliques);
+  private final ExecutorLosses.Listener listener = new ExecutorLosses.Listener(losses, cliques);
   private final TransferDriver driver =
       new TransferDriver() {
         @Override
