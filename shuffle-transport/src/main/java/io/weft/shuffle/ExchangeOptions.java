@@ -187,7 +187,7 @@ public record ExchangeOptions(
    * The options for checksums, compression and flow control of blocks.
    *
    * @param checksums whether blocks from the network and from disk are verified
-   * @param compression codec for chunks on the network
+   * @param compression which codec for chunks on the network
    * @param maxPeerBytesInFlight limit of a reader for bytes requested from one peer and not yet
    *     used; a larger request is sent alone
    * @param maxServedBytes limit for the bytes of answers that are open and not fully sent
@@ -195,7 +195,7 @@ public record ExchangeOptions(
    */
   public record TrafficOptions(
       boolean checksums,
-      Compression compression,
+      Compression.Rule compression,
       long maxPeerBytesInFlight,
       long maxServedBytes,
       long maxServedBytesPerPeer) {

@@ -165,7 +165,7 @@ class EncryptedSpillTest {
     cluster
         .encrypted()
         .mode(mode)
-        .traffic(new TrafficOptions(checksums, Compression.LZ4, 1 << 20, 64 << 20, 32 << 20));
+        .traffic(new TrafficOptions(checksums, Compression.Rule.LZ4, 1 << 20, 64 << 20, 32 << 20));
     ExecutorExchange owner = cluster.open("owner");
     write(owner, KEY, 1, sizes);
     return owner;

@@ -62,7 +62,7 @@ public final class TestCluster implements AutoCloseable {
   private Duration idleTime = Duration.ofMinutes(1);
   private SparkConf conf = new SparkConf(false);
   private TrafficOptions traffic =
-      new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 32 << 20);
+      new TrafficOptions(true, Compression.Rule.NONE, 1 << 20, 64 << 20, 32 << 20);
 
   public TestCluster(Path folder) throws IOException {
     root = Files.createDirectories(folder.resolve("shm"));

@@ -216,6 +216,7 @@ final class BlockFetcher implements AutoCloseable {
     context.counters().add(REMOTE_BLOCKS, newBlock ? 1 : 0);
     context.counters().add(REMOTE_BYTES, chunk.length);
     int shuffle = chunk.request.key().shuffleId();
+    context.compression().arrived(shuffle, chunk.address, chunk.length);
     traffic.read(shuffle, Figure.NETWORK, peer.executorId(), peer.host(), chunk.length);
   }
 

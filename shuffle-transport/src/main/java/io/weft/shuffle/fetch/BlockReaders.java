@@ -88,7 +88,8 @@ public final class BlockReaders {
             new ReceiveBudget(limits.maxExecutorBytesInFlight()),
             counters,
             new FetchFailures(executorId),
-            key);
+            key,
+            new CompressionChoice(limits.compression()));
   }
 
   /** Opens a reader. Does not block. The caller closes it. */
@@ -99,8 +100,9 @@ public final class BlockReaders {
     return reader;
   }
 
-  /** Forgets what is known of copies of a shuffle. */
+  /** Forgets what is known of a shuffle. */
   public void removeShuffle(int shuffleId) {
+    context.compression().removeShuffle(shuffleId);
     copyIndexes.removeShuffle(shuffleId);
   }
 
@@ -236,6 +238,7 @@ public final class BlockReaders {
    * @param counters of the exchange
    * @param failures creates the exceptions
    * @param key of encrypted chunks; empty if encryption is off
+   * @param compression of the requests
    */
   record FetchContext(
       SharedArena arena,
@@ -245,7 +248,8 @@ public final class BlockReaders {
       ReceiveBudget budget,
       ExchangeCounters counters,
       FetchFailures failures,
-      Optional<EncryptionKey> key) {}
+      Optional<EncryptionKey> key,
+      CompressionChoice compression) {}
 
   /** Logs how the blocks of other executors are read and why, once for each path. Thread-safe. */
   static final class PathLog {
@@ -307,7 +311,7 @@ public final class BlockReaders {
    * @param maxExecutorBytesInFlight the same limit for all readers; a reader without an outstanding
    *     request may exceed it by one request
    * @param checksums whether to request checksums
-   * @param compression codec that peers may use
+   * @param compression which codec peers may use
    * @param timeout a request without progress for this time fails
    */
   public record FetchLimits(
@@ -316,6 +320,6 @@ public final class BlockReaders {
       long maxPeerBytesInFlight,
       long maxExecutorBytesInFlight,
       boolean checksums,
-      Compression compression,
+      Compression.Rule compression,
       Duration timeout) {}
 }

@@ -3,7 +3,6 @@ package io.weft.shuffle.fetch;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.weft.memory.Memory;
-import io.weft.shuffle.net.BlockDecompressor;
 import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
 import io.weft.shuffle.net.Compression;
@@ -158,7 +157,7 @@ final class ChunkReceiver implements AutoCloseable {
     }
     if (last) {
       ByteBuffer whole = target.slice((int) offset[chunk], (int) table.length(chunk));
-      BlockDecompressor.decompress(compression, compressed, whole);
+      compression.decompressWhole(compressed, whole);
       sum(whole);
       close();
     }

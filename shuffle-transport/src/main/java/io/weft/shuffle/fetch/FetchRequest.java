@@ -3,6 +3,7 @@ package io.weft.shuffle.fetch;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
+import io.weft.shuffle.fetch.CompressionChoice.LinkRate;
 import io.weft.shuffle.fetch.PeerQueue.FetchPlan;
 import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.OpenBlocks;
@@ -39,6 +40,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   private final SharedArena arena;
   private final Consumer<FetchRequest> signal;
   private final Optional<EncryptionKey> key;
+  private final LinkRate link;
 
   private final long timeoutNanos;
 
@@ -70,6 +72,14 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   @GuardedBy("this")
   private ChunkReceiver receiver;
 
+  /** Bytes of the stream after its first piece. */
+  @GuardedBy("this")
+  private long measured;
+
+  /** Whether the stream has begun and not ended. */
+  @GuardedBy("this")
+  private boolean streaming;
+
   /** The event of this request until it has ended; null if it is not traced. */
   @GuardedBy("this")
   private Fetch traced;
@@ -79,6 +89,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
    *
    * @param message of the plan
    * @param key of encrypted chunks
+   * @param link measures the bytes of the stream
    * @param signal called on any thread when the state changes
    * @param startedAt time by {@link System#nanoTime()} from which the timeout counts; for a retry,
    *     earlier by the time without progress of earlier attempts
@@ -90,6 +101,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
       SharedArena arena,
       Extent extent,
       Optional<EncryptionKey> key,
+      LinkRate link,
       Consumer<FetchRequest> signal,
       long startedAt,
       Duration timeout) {
@@ -99,6 +111,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
     this.target = arena.view(extent);
     this.message = message;
     this.key = key;
+    this.link = link;
     this.signal = signal;
     this.lastProgress = startedAt;
     this.timeoutNanos = timeout.toNanos();
@@ -248,6 +261,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   /** Frees the memory. Later bytes are dropped. Can be repeated. */
   synchronized void close() {
     trace("closed by its reader");
+    streamEnded();
     closed = true;
     ended = true;
     if (receiver != null) {
@@ -333,15 +347,35 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   @Override
   public void onData(String streamId, ByteBuffer data) {
-    lastProgress = System.nanoTime();
+    long now = System.nanoTime();
+    lastProgress = now;
     boolean changed = false;
     synchronized (this) {
       if (!closed && failure == null) {
+        measure(data.remaining(), now);
         changed = receive(streamId, data);
       }
     }
     if (changed) {
       signal.accept(this);
+    }
+  }
+
+  @GuardedBy("this")
+  private void measure(int bytes, long now) {
+    if (streaming) {
+      measured += bytes;
+    } else if (!ended) {
+      streaming = true;
+      link.begin(now);
+    }
+  }
+
+  @GuardedBy("this")
+  private void streamEnded() {
+    if (streaming) {
+      streaming = false;
+      link.end(measured, System.nanoTime());
     }
   }
 
@@ -391,6 +425,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   private synchronized void complete() {
     ended = true;
+    streamEnded();
     trace("");
   }
 
@@ -419,6 +454,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
         failedAt = System.nanoTime();
         failure = cause;
         ended = true;
+        streamEnded();
         trace(String.valueOf(cause.getMessage()));
       }
     }

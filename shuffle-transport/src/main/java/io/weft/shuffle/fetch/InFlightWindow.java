@@ -190,7 +190,8 @@ final class InFlightWindow implements AutoCloseable {
             events.accept(itself[0]);
           }
         };
-    OpenBlocks message = plan.message(extent.length(), access.limits());
+    OpenBlocks message =
+        plan.message(extent.length(), access.limits().checksums(), access.compression());
     FetchRequest request =
         new FetchRequest(
             plan,
@@ -198,6 +199,7 @@ final class InFlightWindow implements AutoCloseable {
             access.arena(),
             extent,
             access.key(),
+            access.compression().link(),
             onChange,
             since,
             access.limits().timeout());

@@ -1,6 +1,5 @@
 package io.weft.shuffle.fetch;
 
-import io.weft.shuffle.fetch.BlockReaders.FetchLimits;
 import io.weft.shuffle.fetch.ChunkReader.CurrentChunk;
 import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.OpenBlocks;
@@ -295,14 +294,14 @@ final class PeerQueue {
       boolean repeated) {
 
     /** Returns the message for this plan. */
-    OpenBlocks message(long maxBytes, FetchLimits limits) {
+    OpenBlocks message(long maxBytes, boolean checksums, CompressionChoice compression) {
       return new OpenBlocks(
           queue.peer().incarnation(),
           maxBytes,
           firstChunk,
           maxChunks,
-          limits.checksums(),
-          limits.compression(),
+          checksums,
+          compression.of(requests.get(0).key().shuffleId()),
           PeerQueue.ranges(requests));
     }
 

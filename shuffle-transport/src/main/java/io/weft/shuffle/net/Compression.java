@@ -5,6 +5,7 @@ import com.github.luben.zstd.ZstdException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.weft.shuffle.net.MessageHeader.WireReader;
+import io.weft.shuffle.store.Checksum.ChecksumException;
 import java.nio.ByteBuffer;
 import net.jpountz.lz4.LZ4Compressor;
 import net.jpountz.lz4.LZ4Exception;
@@ -33,6 +34,18 @@ public enum Compression {
     private static final LZ4Compressor COMPRESSOR = LZ4Factory.fastestInstance().fastCompressor();
     private static final LZ4SafeDecompressor DECOMPRESSOR =
         LZ4Factory.fastestInstance().safeDecompressor();
+  }
+
+  /** Which compression the requests of an executor ask for. */
+  public enum Rule {
+    /** Each request the one that pays by the measured rates of the network and of the codecs. */
+    AUTO,
+    /** None. */
+    NONE,
+    /** Always LZ4. */
+    LZ4,
+    /** Always Zstandard. */
+    ZSTD
   }
 
   /** The code in messages. A code is never reused for another codec. */
@@ -84,13 +97,28 @@ public enum Compression {
   }
 
   /**
-   * Decompresses all of a buffer. Writes nothing beyond the target's end, for any input.
+   * Decompresses all of one buffer into all of another one. Writes nothing beyond the target's end,
+   * for any input.
    *
    * @param compressed from its position to its limit
-   * @param target a direct buffer, filled from 0 to at most its capacity
-   * @return the decompressed bytes, or a negative number if the input is damaged
+   * @param target a direct buffer of exactly the chunk's size
+   * @throws ChecksumException if the bytes are damaged or have another size
    */
-  public long decompress(ByteBuffer compressed, ByteBuffer target) {
+  public void decompressWhole(ByteBuffer compressed, ByteBuffer target) throws ChecksumException {
+    long bytes = decompress(compressed, target);
+    if (bytes != target.capacity()) {
+      throw new ChecksumException(
+          "%d compressed bytes (%s) decompress to %s instead of %d bytes"
+              .formatted(
+                  compressed.remaining(),
+                  this,
+                  bytes < 0 ? "nothing" : Long.toString(bytes),
+                  target.capacity()));
+    }
+  }
+
+  /** Returns the decompressed bytes, or a negative number if the input is damaged. */
+  private long decompress(ByteBuffer compressed, ByteBuffer target) {
     return switch (this) {
       case LZ4 -> decompressLz4(compressed, target);
       case ZSTD -> decompressZstd(compressed, target);

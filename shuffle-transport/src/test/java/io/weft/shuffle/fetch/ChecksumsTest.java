@@ -45,7 +45,7 @@ class ChecksumsTest {
   }
 
   private void withoutChecksums() {
-    cluster.traffic(new TrafficOptions(false, Compression.NONE, 1 << 20, 64 << 20, 32 << 20));
+    cluster.traffic(new TrafficOptions(false, Compression.Rule.NONE, 1 << 20, 64 << 20, 32 << 20));
   }
 
   private ExecutorExchange owner() throws IOException {

@@ -36,6 +36,12 @@ class CompressionTest {
   /** Tiny, small, as long as a piece of the stream, and long enough for sampling. */
   private static final int[] LENGTHS = {1, 8, 127, 128, 1000, 4096, 65_536, 70_001, 700_000};
 
+  private static final int SLOW_CHUNKS = 12;
+  private static final int SLOW_CHUNK_BYTES = 1 << 20;
+
+  /** Slower than any codec. */
+  private static final long SLOW_BYTES_PER_SECOND = 20_000_000;
+
   @TempDir Path folder;
 
   private TestCluster cluster;
@@ -50,7 +56,7 @@ class CompressionTest {
     cluster.close();
   }
 
-  private void compression(Compression compression) {
+  private void compression(Compression.Rule compression) {
     cluster.traffic(new TrafficOptions(true, compression, 2 << 20, 64 << 20, 32 << 20));
   }
 
@@ -90,16 +96,16 @@ class CompressionTest {
   }
 
   @ParameterizedTest
-  @EnumSource(Compression.class)
-  void chunksRoundTrip(Compression compression) throws IOException {
+  @EnumSource(Compression.Rule.class)
+  void chunksRoundTrip(Compression.Rule compression) throws IOException {
     compression(compression);
     ExecutorExchange owner = cluster.open("owner");
     writeRepetitive(owner);
     assertRepetitive(cluster.open("reader"));
     ExchangeStatistics now = owner.statistics();
     long raw = now.get(ExchangeCounter.COMPRESSED_BYTES_BEFORE);
-    if (compression == Compression.NONE) {
-      assertThat(raw).isZero();
+    if (compression == Compression.Rule.NONE || compression == Compression.Rule.AUTO) {
+      assertThat(raw).as("one request says nothing of the network").isZero();
     } else {
       assertThat(raw)
           .as("compressed: all but the tiny ones")
@@ -111,9 +117,9 @@ class CompressionTest {
   /** Encrypted connections deliver arrays, and other pieces. */
   @ParameterizedTest
   @EnumSource(
-      value = Compression.class,
+      value = Compression.Rule.class,
       names = {"LZ4", "ZSTD"})
-  void chunksComeBackOverAnEncryptedConnection(Compression compression) throws IOException {
+  void chunksComeBackOverAnEncryptedConnection(Compression.Rule compression) throws IOException {
     compression(compression);
     cluster.conf(
         new SparkConf(false)
@@ -126,7 +132,7 @@ class CompressionTest {
 
   @Test
   void damageOfCompressedBytesIsNoticedAndRepaired() throws IOException {
-    compression(Compression.LZ4);
+    compression(Compression.Rule.LZ4);
     ExecutorExchange owner = cluster.open("owner");
     writeRepetitive(owner);
     try (Tap tap = new Tap(owner.address()).flipAt(3000)) {
@@ -140,9 +146,9 @@ class CompressionTest {
   /** Random bytes do not shrink. After a few failures most chunks are not tried. */
   @ParameterizedTest
   @EnumSource(
-      value = Compression.class,
+      value = Compression.Rule.class,
       names = {"LZ4", "ZSTD"})
-  void incompressibleChunksAreSentUncompressedAndSoonNotTried(Compression compression)
+  void incompressibleChunksAreSentUncompressedAndSoonNotTried(Compression.Rule compression)
       throws IOException {
     compression(compression);
     ExecutorExchange owner = cluster.open("owner");
@@ -154,5 +160,50 @@ class CompressionTest {
     assertThat(owner.statistics().arena().allocations() - before)
         .as("chunks that were tried")
         .isBetween(1L, 20L);
+  }
+
+  /** The first requests measure the network and try the codecs; later ones ask for one. */
+  @Test
+  void aSlowNetworkIsNoticedAndLaterRequestsAreCompressed() throws IOException {
+    compression(Compression.Rule.AUTO);
+    ExecutorExchange owner = cluster.open("owner");
+    try (MapOutputWriter writer = owner.newMapOutput(KEY, 1)) {
+      for (int chunk = 0; chunk < SLOW_CHUNKS; chunk++) {
+        Extent extent = writer.allocate(SLOW_CHUNK_BYTES);
+        for (long at = 0; at < SLOW_CHUNK_BYTES; at += Long.BYTES) {
+          Memory.putLong(extent.address() + at, at / 64);
+        }
+        writer.commit(0, extent, SLOW_CHUNK_BYTES, 1);
+      }
+      writer.publish();
+    }
+    try (Tap tap = new Tap(owner.address()).slow(SLOW_BYTES_PER_SECOND)) {
+      cluster.announce(tap.address());
+      ExecutorExchange reader = cluster.open("reader");
+      BlockRequest all = request("owner", KEY, 0, 1, (long) SLOW_CHUNKS * SLOW_CHUNK_BYTES);
+      assertCounted(reader, all);
+      ExchangeStatistics now = owner.statistics();
+      long before = now.get(ExchangeCounter.COMPRESSED_BYTES_BEFORE);
+      assertThat(before)
+          .as("compressed after the first requests")
+          .isBetween(1L, (SLOW_CHUNKS - 4L) * SLOW_CHUNK_BYTES);
+      assertThat(now.get(ExchangeCounter.COMPRESSED_BYTES_SENT)).isLessThan(before / 2);
+    }
+  }
+
+  private static void assertCounted(ExecutorExchange exchange, BlockRequest all)
+      throws BlockFetchException {
+    int chunks = 0;
+    try (ChunkReader reader = exchange.read(List.of(all), FetchListener.NONE)) {
+      while (reader.next()) {
+        for (long at = 0; at < reader.length(); at += Long.BYTES) {
+          if (Memory.getLong(reader.address() + at) != at / 64) {
+            throw new AssertionError("chunk " + chunks + " differs at byte " + at);
+          }
+        }
+        chunks++;
+      }
+    }
+    assertThat(chunks).isEqualTo(SLOW_CHUNKS);
   }
 }

@@ -7,6 +7,7 @@ import io.weft.memory.ArenaOptions;
 import io.weft.memory.Memory;
 import io.weft.memory.SharedArena;
 import io.weft.memory.SpillPolicy.Use;
+import io.weft.shuffle.fetch.CompressionChoice.LinkRate;
 import io.weft.shuffle.fetch.PeerQueue.FetchPlan;
 import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.BlocksOpened.ChunkTable;
@@ -115,6 +116,7 @@ class LentMemoryTest {
             arena,
             arena.allocate(1 << 20, Use.RETAINED),
             Optional.empty(),
+            new LinkRate(),
             changed -> {},
             0,
             Duration.ofMinutes(1));

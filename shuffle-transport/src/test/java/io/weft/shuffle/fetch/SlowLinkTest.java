@@ -82,7 +82,7 @@ class SlowLinkTest {
   @Test
   void aRefusedReaderRetriesWhileTheConnectionMakesProgress() throws Exception {
     cluster.traffic(
-        new TrafficOptions(true, Compression.NONE, 1 << 20, 64 << 20, 2L * CHUNK + 1000));
+        new TrafficOptions(true, Compression.Rule.NONE, 1 << 20, 64 << 20, 2L * CHUNK + 1000));
     assertThat(readTogether(1).get(ExchangeCounter.REQUESTS_POSTPONED)).isPositive();
   }
 

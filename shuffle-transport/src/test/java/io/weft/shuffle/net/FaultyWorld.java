@@ -152,8 +152,8 @@ final class FaultyWorld implements AutoCloseable, FaultyNetwork.Server {
 
   private static FetchLimits limits(SplittableRandom random, Duration timeout) {
     long request = 4096 << random.nextInt(4);
-    Compression compression =
-        random.nextBoolean() ? Compression.NONE : Compression.values()[random.nextInt(3)];
+    Compression.Rule compression =
+        random.nextBoolean() ? Compression.Rule.NONE : Compression.Rule.values()[random.nextInt(4)];
     return new FetchLimits(
         request, 3 * request, 2 * request, 4 * request, true, compression, timeout);
   }

@@ -62,7 +62,7 @@ class StuckReaderTest {
             .mode(TransportMode.TCP)
             .window(CHUNK + 64, 4 * CHUNK)
             .timeout(Duration.ofSeconds(60))
-            .traffic(new TrafficOptions(true, Compression.NONE, 1 << 20, TOTAL, PER_PEER));
+            .traffic(new TrafficOptions(true, Compression.Rule.NONE, 1 << 20, TOTAL, PER_PEER));
   }
 
   @AfterEach
@@ -287,7 +287,7 @@ class StuckReaderTest {
   void unreceivedStreamsAreClosedAfterTheTimeout() throws Exception {
     cluster
         .timeout(Duration.ofSeconds(3))
-        .traffic(new TrafficOptions(true, Compression.NONE, 1 << 20, 1L << 30, 1L << 30));
+        .traffic(new TrafficOptions(true, Compression.Rule.NONE, 1 << 20, 1L << 30, 1L << 30));
     owner = cluster.open("owner");
     // More than the socket buffers of both ends hold together.
     for (long map = 0; map < 40; map++) {

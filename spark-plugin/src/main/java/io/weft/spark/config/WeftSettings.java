@@ -207,13 +207,15 @@ public final class WeftSettings {
               + " checked.");
 
   /** How blocks are compressed. */
-  public static final Setting<Compression> COMPRESSION =
+  public static final Setting<Compression.Rule> COMPRESSION =
       new Setting<>(
           PREFIX + "compression",
-          SettingTypes.choice(Compression.class),
-          Compression.NONE,
+          SettingTypes.choice(Compression.Rule.class),
+          Compression.Rule.AUTO,
           APPLICATION,
-          "Compression of blocks for TCP. It pays on networks of about 1 Gbit/s and less.");
+          "Compression of blocks for TCP. auto compresses a shuffle with what is fastest by the"
+              + " measured rates of the network and of the codecs, which pays at about 1 Gbit/s and"
+              + " less.");
 
   /** Rows of a batch. */
   public static final Setting<Integer> BATCH_ROWS =

@@ -78,7 +78,7 @@ record PeerOptions(
             Duration.ofMinutes(1),
             conf,
             new SecurityManager(conf, Option.empty(), null)),
-        new TrafficOptions(checksums, Compression.NONE, 48 * MIB, 1024 * MIB, 256 * MIB));
+        new TrafficOptions(checksums, Compression.Rule.NONE, 48 * MIB, 1024 * MIB, 256 * MIB));
   }
 
   /** Encodes an address as one word. */

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Damaged compressed bytes never write outside memory of the expected size. */
-class BlockDecompressorTest {
+class DecompressionTest {
   private static final int GUARD = 64;
   private static final byte UNTOUCHED = 77;
 
@@ -53,7 +53,7 @@ class BlockDecompressorTest {
   void decompressingArraysLeaksNoBuffers(Compression compression) throws Exception {
     ByteBuffer input = buffer(compressed(compression, repetitive(50_000)), true);
     ByteBuffer whole = ByteBuffer.allocateDirect(50_000);
-    BlockDecompressor.decompress(compression, input, whole);
+    compression.decompressWhole(input, whole);
     BufferPoolMXBean buffers =
         ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
             .filter(pool -> pool.getName().equals("direct"))
@@ -62,7 +62,7 @@ class BlockDecompressorTest {
     long before = buffers.getCount();
     long most = 0;
     for (int i = 0; i < 500; i++) {
-      BlockDecompressor.decompress(compression, input, whole);
+      compression.decompressWhole(input, whole);
       most = Math.max(most, buffers.getCount() - before);
     }
     assertThat(most).as("buffers of 500 chunks").isLessThan(20);
@@ -111,7 +111,7 @@ class BlockDecompressorTest {
       all.put(i, UNTOUCHED);
     }
     try {
-      BlockDecompressor.decompress(compression, input, all.slice(GUARD, bytes));
+      compression.decompressWhole(input, all.slice(GUARD, bytes));
     } finally {
       byte[] guard = new byte[GUARD];
       Arrays.fill(guard, UNTOUCHED);
