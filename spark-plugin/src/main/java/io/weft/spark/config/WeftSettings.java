@@ -213,9 +213,8 @@ public final class WeftSettings {
           SettingTypes.choice(Compression.Rule.class),
           Compression.Rule.AUTO,
           APPLICATION,
-          "Compression of blocks for TCP. auto compresses a shuffle with what is fastest by the"
-              + " measured rates of the network and of the codecs, which pays at about 1 Gbit/s and"
-              + " less.");
+          "Compression of blocks for TCP. auto: the fastest by the measured rates of network"
+              + " and codecs. It pays at about 1 Gbit/s and less.");
 
   /** Rows of a batch. */
   public static final Setting<Integer> BATCH_ROWS =

@@ -58,7 +58,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.serve.maxBytesInFlight", "1g");
     expected.put("spark.weft.serve.maxBytesInFlightPerPeer", "256m");
     expected.put("spark.weft.checksums", "true");
-    expected.put("spark.weft.compression", "none");
+    expected.put("spark.weft.compression", "auto");
     expected.put("spark.weft.collectives.gpuMemory", "1g");
     expected.put("spark.weft.collectives.timeout", "120s");
     expected.put("spark.weft.transfers.batchSize", "4m");

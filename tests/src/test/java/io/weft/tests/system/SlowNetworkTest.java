@@ -17,6 +17,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkException;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
@@ -73,6 +75,25 @@ class SlowNetworkTest {
     long before = CLUSTER.sum("remoteBytes");
     Rows.assertSame("20 ms, 1 %", expected(), collect(route));
     assertThat(CLUSTER.sum("remoteBytes")).as("bytes between the hosts").isGreaterThan(before);
+  }
+
+  /** By default the executors measure the network, which is slow, and compress what shrinks. */
+  @Test
+  void blocksAreCompressedOnceTheNetworkIsFoundSlow() {
+    Queries.configure(CLUSTER.session(), false);
+    String wide = "SELECT id, REPEAT(STRING(id), 40) AS s FROM RANGE(0, 200000, 1, 6)";
+    long expected = hashes(CLUSTER.session().sql(wide));
+    for (int round = 0; round < 2; round++) {
+      assertThat(hashes(CLUSTER.session().sql(wide).repartition(12, col("id"))))
+          .isEqualTo(expected);
+    }
+    long plain = CLUSTER.sum("compressedBytesBefore");
+    assertThat(plain).as("bytes that were compressed").isPositive();
+    assertThat(CLUSTER.sum("compressedBytesSent")).isLessThan(plain / 2);
+  }
+
+  private static long hashes(Dataset<Row> rows) {
+    return rows.selectExpr("SUM(HASH(id, s))").head().getLong(0);
   }
 
   /**

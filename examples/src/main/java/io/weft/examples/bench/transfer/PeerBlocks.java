@@ -11,6 +11,7 @@ import io.weft.shuffle.store.MapOutputWriter;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -44,13 +45,26 @@ record PeerBlocks(int shuffle, int maps, int partitions, int bytes) {
       try (MapOutputWriter writer = exchange.newMapOutput(new BlockKey(shuffle, map), partitions)) {
         for (int partition = 0; partition < partitions; partition++) {
           Extent extent = writer.allocate(bytes);
-          for (int at = 0; at < bytes; at += Long.BYTES) {
-            Memory.putLong(extent.address() + at, (long) map << 32 | partition);
-          }
+          fill(extent.address(), (long) map << 32 | partition);
           writer.commit(partition, extent, bytes, 1);
         }
         writer.publish();
       }
+    }
+  }
+
+  /** Writes rows of four numbers: a counter, one of few values, a price, and random bits. */
+  private void fill(long address, long first) {
+    SplittableRandom random = new SplittableRandom(first);
+    for (int at = 0; at < bytes; at += Long.BYTES) {
+      Memory.putLong(
+          address + at,
+          switch (at / Long.BYTES % 4) {
+            case 0 -> first + at;
+            case 1 -> random.nextInt(1000);
+            case 2 -> Double.doubleToLongBits(random.nextInt(100_000) / 100.0);
+            default -> random.nextLong();
+          });
     }
   }
 

@@ -6,6 +6,7 @@ import io.weft.shuffle.peer.PeerAddress;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
@@ -14,7 +15,7 @@ import org.HdrHistogram.Histogram;
 
 /**
  * The main class of an executor. It executes orders from standard input, a line each, until its
- * input ends. First it writes {@code ready ADDRESS PORT}, with the port of its {@link
+ * input ends. First it writes {@code ready ADDRESS HOST:PORT}, the second of its {@link
  * PlainSockets}. An answer is {@code done} with a result, or {@code failed} with a reason.
  *
  * <ul>
@@ -23,8 +24,9 @@ import org.HdrHistogram.Histogram;
  *   <li>{@code together OWNER BLOCKS}, {@code one-by-one OWNER BLOCKS}: reads blocks and returns
  *       nanoseconds
  *   <li>{@code again OWNER TIMES BLOCKS}: returns a histogram of single reads
- *   <li>{@code plain PORT BYTES}, {@code plain-again PORT TIMES BYTES}: the same through sockets
- *   <li>{@code plain-memory PORT BYTES}: copies between memory areas as large as the blocks
+ *   <li>{@code plain HOST:PORT BYTES}, {@code plain-again HOST:PORT TIMES BYTES}: the same through
+ *       sockets
+ *   <li>{@code plain-memory HOST:PORT BYTES}: copies between memory areas as large as the blocks
  *   <li>{@code cpu}: returns the CPU time of this process in nanoseconds
  * </ul>
  */
@@ -41,11 +43,17 @@ public final class PeerMain {
 
   /** Takes the arguments of {@link PeerOptions#arguments}. */
   public static void main(String[] arguments) throws IOException {
+    PeerOptions options = PeerOptions.parse(arguments);
     Map<String, PeerAddress> known = new ConcurrentHashMap<>();
-    try (ExecutorExchange exchange =
-            ExecutorExchange.open(PeerOptions.parse(arguments).exchange(), ids -> known);
-        PlainSockets plain = PlainSockets.start()) {
-      System.out.println("ready " + PeerOptions.encode(exchange.address()) + " " + plain.port());
+    try (ExecutorExchange exchange = ExecutorExchange.open(options.exchange(), ids -> known);
+        PlainSockets plain = PlainSockets.start(options.address())) {
+      System.out.println(
+          "ready "
+              + PeerOptions.encode(exchange.address())
+              + " "
+              + options.address()
+              + ":"
+              + plain.port());
       new PeerMain(known, exchange).follow();
     }
   }
@@ -71,11 +79,10 @@ public final class PeerMain {
       case "together" -> PeerBlocks.parse(words, 2).readTogether(exchange, words[1]);
       case "one-by-one" -> PeerBlocks.parse(words, 2).readOneByOne(exchange, words[1]);
       case "again" -> again(words[1], Integer.parseInt(words[2]), PeerBlocks.parse(words, 3));
-      case "plain" -> plain(buffer, Integer.parseInt(words[1]), Long.parseLong(words[2]));
-      case "plain-memory" -> plain(memory(), Integer.parseInt(words[1]), Long.parseLong(words[2]));
+      case "plain" -> plain(buffer, words[1], Long.parseLong(words[2]));
+      case "plain-memory" -> plain(memory(), words[1], Long.parseLong(words[2]));
       case "plain-again" ->
-          plainAgain(
-              Integer.parseInt(words[1]), Integer.parseInt(words[2]), Long.parseLong(words[3]));
+          plainAgain(words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]));
       case "cpu" -> ProcessorTime.nanos();
       default -> throw new IllegalArgumentException("unknown order " + words[0]);
     };
@@ -105,14 +112,20 @@ public final class PeerMain {
     return memory;
   }
 
-  private static long plain(ByteBuffer content, int port, long bytes) throws IOException {
-    try (PlainSockets.Client client = new PlainSockets.Client(port, content)) {
+  private static InetSocketAddress address(String server) {
+    int colon = server.lastIndexOf(':');
+    return new InetSocketAddress(
+        server.substring(0, colon), Integer.parseInt(server.substring(colon + 1)));
+  }
+
+  private static long plain(ByteBuffer content, String server, long bytes) throws IOException {
+    try (PlainSockets.Client client = new PlainSockets.Client(address(server), content)) {
       return client.read(bytes);
     }
   }
 
-  private String plainAgain(int port, int times, long bytes) throws IOException {
-    try (PlainSockets.Client client = new PlainSockets.Client(port, buffer)) {
+  private String plainAgain(String server, int times, long bytes) throws IOException {
+    try (PlainSockets.Client client = new PlainSockets.Client(address(server), buffer)) {
       Histogram histogram = Histograms.create();
       client.readAgain(bytes, times, histogram);
       return Histograms.encode(histogram);

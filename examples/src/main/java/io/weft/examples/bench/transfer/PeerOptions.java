@@ -30,15 +30,31 @@ import scala.Option;
  * @param executor its id
  * @param mode the transport for reads from other executors
  * @param checksums whether it checks the data that it sends and reads
+ * @param compression of the blocks that it reads
+ * @param address that it listens at
  */
 record PeerOptions(
-    Path memory, Path local, String executor, TransportMode mode, boolean checksums) {
-  private static final String LOOPBACK = "127.0.0.1";
+    Path memory,
+    Path local,
+    String executor,
+    TransportMode mode,
+    boolean checksums,
+    Compression.Rule compression,
+    String address) {
+  /** The address of executors on this host. */
+  static final String LOOPBACK = "127.0.0.1";
+
   private static final long MIB = 1L << 20;
 
   List<String> arguments() {
     return List.of(
-        memory.toString(), local.toString(), executor, mode.name(), Boolean.toString(checksums));
+        memory.toString(),
+        local.toString(),
+        executor,
+        mode.name(),
+        Boolean.toString(checksums),
+        compression.name(),
+        address);
   }
 
   static PeerOptions parse(String[] arguments) {
@@ -47,7 +63,22 @@ record PeerOptions(
         Path.of(arguments[1]),
         arguments[2],
         TransportMode.valueOf(arguments[3]),
-        Boolean.parseBoolean(arguments[4]));
+        Boolean.parseBoolean(arguments[4]),
+        Compression.Rule.valueOf(arguments[5]),
+        arguments[6]);
+  }
+
+  /** The same options for another executor. */
+  PeerOptions as(String otherExecutor) {
+    return new PeerOptions(memory, local, otherExecutor, mode, checksums, compression, address);
+  }
+
+  PeerOptions compressed(Compression.Rule by) {
+    return new PeerOptions(memory, local, executor, mode, checksums, by, address);
+  }
+
+  PeerOptions at(String otherAddress) {
+    return new PeerOptions(memory, local, executor, mode, checksums, compression, otherAddress);
   }
 
   ExchangeOptions exchange() throws IOException {
@@ -67,8 +98,8 @@ record PeerOptions(
             Optional.empty(),
             Duration.ofMinutes(1)),
         new NetworkOptions(
-            LOOPBACK,
-            LOOPBACK,
+            address,
+            address,
             0,
             0,
             mode,
@@ -78,7 +109,7 @@ record PeerOptions(
             Duration.ofMinutes(1),
             conf,
             new SecurityManager(conf, Option.empty(), null)),
-        new TrafficOptions(checksums, Compression.Rule.NONE, 48 * MIB, 1024 * MIB, 256 * MIB));
+        new TrafficOptions(checksums, compression, 48 * MIB, 1024 * MIB, 256 * MIB));
   }
 
   /** Encodes an address as one word. */

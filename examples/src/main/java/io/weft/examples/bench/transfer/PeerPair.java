@@ -2,6 +2,7 @@ package io.weft.examples.bench.transfer;
 
 import io.weft.examples.measure.Rounds;
 import io.weft.examples.side.LineProcess;
+import io.weft.shuffle.net.Compression;
 import io.weft.shuffle.peer.TransportMode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -17,7 +18,7 @@ final class PeerPair implements AutoCloseable {
 
   private final LineProcess owner;
   private final LineProcess reader;
-  private int plainPort;
+  private String plainServer;
 
   private PeerPair(LineProcess owner, LineProcess reader) {
     this.owner = owner;
@@ -25,19 +26,41 @@ final class PeerPair implements AutoCloseable {
   }
 
   /**
-   * Starts both executors.
+   * Starts both executors on this host, without compression.
    *
    * @param name of the pair, in file names
    */
   static PeerPair start(String name, Path work, Path memory, TransportMode mode, boolean checksums)
       throws IOException, InterruptedException {
-    Path shared = Files.createDirectories(memory.resolve(name));
-    Path local = Files.createDirectories(work.resolve(name));
-    LineProcess owner = process(work, new PeerOptions(shared, local, OWNER, mode, checksums));
+    PeerOptions options = options(name, work, memory, mode, checksums);
+    return start(work, options, List.of(), options.as("reader-" + name), List.of());
+  }
+
+  /** Starts both executors on the two hosts of a network. */
+  static PeerPair start(
+      String name, Path work, Path memory, Compression.Rule compression, LimitedNetwork network)
+      throws IOException, InterruptedException {
+    PeerOptions options =
+        options(name, work, memory, TransportMode.TCP, true).compressed(compression);
+    return start(
+        work,
+        options.at(network.address(0)),
+        network.on(0),
+        options.as("reader-" + name).at(network.address(1)),
+        network.on(1));
+  }
+
+  private static PeerPair start(
+      Path work,
+      PeerOptions owners,
+      List<String> ownersHost,
+      PeerOptions readers,
+      List<String> readersHost)
+      throws IOException, InterruptedException {
+    LineProcess owner = process(work, owners, ownersHost);
     PeerPair pair;
     try {
-      PeerOptions readers = new PeerOptions(shared, local, "reader-" + name, mode, checksums);
-      pair = new PeerPair(owner, process(work, readers));
+      pair = new PeerPair(owner, process(work, readers, readersHost));
     } catch (IOException | RuntimeException e) {
       owner.close();
       throw e;
@@ -51,8 +74,23 @@ final class PeerPair implements AutoCloseable {
     }
   }
 
-  private static LineProcess process(Path work, PeerOptions options) throws IOException {
-    List<String> command = new ArrayList<>(java());
+  private static PeerOptions options(
+      String name, Path work, Path memory, TransportMode mode, boolean checksums)
+      throws IOException {
+    return new PeerOptions(
+        Files.createDirectories(memory.resolve(name)),
+        Files.createDirectories(work.resolve(name)),
+        OWNER,
+        mode,
+        checksums,
+        Compression.Rule.NONE,
+        PeerOptions.LOOPBACK);
+  }
+
+  private static LineProcess process(Path work, PeerOptions options, List<String> host)
+      throws IOException {
+    List<String> command = new ArrayList<>(host);
+    command.addAll(java());
     command.add(PeerMain.class.getName());
     command.addAll(options.arguments());
     Path log = Files.createTempFile(work, options.executor() + "-", ".log");
@@ -72,7 +110,7 @@ final class PeerPair implements AutoCloseable {
   private void introduce() throws IOException, InterruptedException {
     String[] ownersWords = owner.answer();
     String[] readersWords = reader.answer();
-    plainPort = Integer.parseInt(ownersWords[2]);
+    plainServer = ownersWords[2];
     String[] known = ask(reader, "know " + ownersWords[1]);
     String[] unused = ask(owner, "know " + readersWords[1]);
     if (known.length != 1) {
@@ -99,11 +137,11 @@ final class PeerPair implements AutoCloseable {
   }
 
   Rounds.Cost readPlain(long bytes) throws IOException, InterruptedException {
-    return timed("plain " + plainPort + " " + bytes);
+    return timed("plain " + plainServer + " " + bytes);
   }
 
   Rounds.Cost readPlainMemory(long bytes) throws IOException, InterruptedException {
-    return timed("plain-memory " + plainPort + " " + bytes);
+    return timed("plain-memory " + plainServer + " " + bytes);
   }
 
   private Rounds.Cost timed(String order) throws IOException, InterruptedException {
@@ -122,7 +160,7 @@ final class PeerPair implements AutoCloseable {
 
   Histogram readPlainAgain(long bytes, int times) throws IOException, InterruptedException {
     return Histograms.decode(
-        ask(reader, "plain-again " + plainPort + " " + times + " " + bytes)[1]);
+        ask(reader, "plain-again " + plainServer + " " + times + " " + bytes)[1]);
   }
 
   @Override

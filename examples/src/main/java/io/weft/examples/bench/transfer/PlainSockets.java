@@ -2,7 +2,6 @@ package io.weft.examples.bench.transfer;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
@@ -30,9 +29,10 @@ final class PlainSockets implements AutoCloseable {
     this.listening = listening;
   }
 
-  static PlainSockets start() throws IOException {
+  /** Starts a server at an address of this host. */
+  static PlainSockets start(String address) throws IOException {
     ServerSocketChannel listening = ServerSocketChannel.open();
-    listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    listening.bind(new InetSocketAddress(address, 0));
     PlainSockets server = new PlainSockets(listening);
     Thread thread = new Thread(server::serveAll, "weft-bench-plain");
     thread.setDaemon(true);
@@ -99,12 +99,13 @@ final class PlainSockets implements AutoCloseable {
     /**
      * Connects.
      *
+     * @param server its address and port
      * @param content receives the bytes; if it is larger than {@link PlainSockets#BUFFER_BYTES},
      *     the server sends from its large memory too
      */
-    Client(int port, ByteBuffer content) throws IOException {
+    Client(InetSocketAddress server, ByteBuffer content) throws IOException {
       this.content = content;
-      channel = SocketChannel.open(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+      channel = SocketChannel.open(server);
       channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
     }
 

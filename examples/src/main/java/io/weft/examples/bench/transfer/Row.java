@@ -11,6 +11,8 @@ enum Row {
   SMALL,
   /** One small block, read repeatedly. */
   LATENCY,
+  /** A stream over a network of a limited rate, with each compression. Needs root. */
+  NETWORK,
   /** Shuffles of twice and of twenty times the size of Weft's memory. */
   SPILL,
   /** The same while Spark encrypts its local folders. */

@@ -31,6 +31,11 @@ final class TransferBench {
     try (Cleanup cleanup = new Cleanup()) {
       measureBlocks(folders(cleanup));
     }
+    if (wants(Row.NETWORK)) {
+      try (Cleanup cleanup = new Cleanup()) {
+        measureNetwork(folders(cleanup));
+      }
+    }
     measureSpill(Row.SPILL, "measuring a shuffle that spills");
     measureSpill(Row.ENCRYPTED, "measuring a shuffle that spills to encrypted disks");
     if (wants(Row.ABORT)) {
@@ -73,6 +78,16 @@ final class TransferBench {
     if (wants(Row.LATENCY)) {
       progress.step("measuring the latency of one block");
       latencies = blocks.latency();
+    }
+  }
+
+  private void measureNetwork(Folders folders) throws IOException, InterruptedException {
+    progress.step("starting executors on two hosts");
+    NetworkRows network =
+        new NetworkRows(options, folders.cleanup(), folders.work(), folders.memory());
+    for (int megabits : List.of(1000, 10_000)) {
+      progress.step("measuring a network of " + megabits + " Mbit/s");
+      rows.add(network.at(megabits));
     }
   }
 
