@@ -212,6 +212,10 @@ final class CompressionChoice {
 
     private volatile double nanosPerByte;
 
+    StreamRate newStream() {
+      return new StreamRate(this);
+    }
+
     /** A stream has begun: its first bytes have arrived, which do not count. */
     synchronized void begin(long now) {
       measure(now);
@@ -247,6 +251,35 @@ final class CompressionChoice {
     /** The nanoseconds for a byte, as sent; 0 as long as it is unknown. */
     double nanosPerByte() {
       return nanosPerByte;
+    }
+
+    /** Counts the bytes of one stream. Guarded by its request. */
+    static final class StreamRate {
+      private final LinkRate link;
+      private boolean begun;
+      private boolean ended;
+      private long bytes;
+
+      StreamRate(LinkRate link) {
+        this.link = link;
+      }
+
+      void arrived(int count, long now) {
+        if (begun) {
+          bytes += count;
+        } else if (!ended) {
+          begun = true;
+          link.begin(now);
+        }
+      }
+
+      /** Can be repeated. */
+      void end() {
+        if (begun && !ended) {
+          link.end(bytes, System.nanoTime());
+        }
+        ended = true;
+      }
     }
   }
 }

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.weft.memory.Extent;
 import io.weft.memory.SharedArena;
 import io.weft.shuffle.fetch.CompressionChoice.LinkRate;
+import io.weft.shuffle.fetch.CompressionChoice.LinkRate.StreamRate;
 import io.weft.shuffle.fetch.PeerQueue.FetchPlan;
 import io.weft.shuffle.net.BlocksOpened;
 import io.weft.shuffle.net.OpenBlocks;
@@ -40,7 +41,6 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   private final SharedArena arena;
   private final Consumer<FetchRequest> signal;
   private final Optional<EncryptionKey> key;
-  private final LinkRate link;
 
   private final long timeoutNanos;
 
@@ -72,13 +72,8 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   @GuardedBy("this")
   private ChunkReceiver receiver;
 
-  /** Bytes of the stream after its first piece. */
   @GuardedBy("this")
-  private long measured;
-
-  /** Whether the stream has begun and not ended. */
-  @GuardedBy("this")
-  private boolean streaming;
+  private final StreamRate rate;
 
   /** The event of this request until it has ended; null if it is not traced. */
   @GuardedBy("this")
@@ -111,7 +106,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
     this.target = arena.view(extent);
     this.message = message;
     this.key = key;
-    this.link = link;
+    this.rate = link.newStream();
     this.signal = signal;
     this.lastProgress = startedAt;
     this.timeoutNanos = timeout.toNanos();
@@ -261,7 +256,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
   /** Frees the memory. Later bytes are dropped. Can be repeated. */
   synchronized void close() {
     trace("closed by its reader");
-    streamEnded();
+    rate.end();
     closed = true;
     ended = true;
     if (receiver != null) {
@@ -352,30 +347,12 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
     boolean changed = false;
     synchronized (this) {
       if (!closed && failure == null) {
-        measure(data.remaining(), now);
+        rate.arrived(data.remaining(), now);
         changed = receive(streamId, data);
       }
     }
     if (changed) {
       signal.accept(this);
-    }
-  }
-
-  @GuardedBy("this")
-  private void measure(int bytes, long now) {
-    if (streaming) {
-      measured += bytes;
-    } else if (!ended) {
-      streaming = true;
-      link.begin(now);
-    }
-  }
-
-  @GuardedBy("this")
-  private void streamEnded() {
-    if (streaming) {
-      streaming = false;
-      link.end(measured, System.nanoTime());
     }
   }
 
@@ -425,7 +402,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
 
   private synchronized void complete() {
     ended = true;
-    streamEnded();
+    rate.end();
     trace("");
   }
 
@@ -454,7 +431,7 @@ final class FetchRequest implements RpcResponseCallback, StreamReceiver {
         failedAt = System.nanoTime();
         failure = cause;
         ended = true;
-        streamEnded();
+        rate.end();
         trace(String.valueOf(cause.getMessage()));
       }
     }
