@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
@@ -165,6 +166,8 @@ public final class Setting<T> {
   /** The types of settings. */
   static final class SettingTypes {
     private static final long KIB = 1024;
+    private static final Pattern CLASS_NAMES =
+        Pattern.compile("[\\w$]+(\\.[\\w$]+)*(\\s*,\\s*[\\w$]+(\\.[\\w$]+)*)*");
 
     private SettingTypes() {}
 
@@ -287,21 +290,31 @@ public final class Setting<T> {
 
     /** An absolute path, or empty text with a special meaning. */
     static SettingType<String> absolutePath(String empty) {
-      return path(empty + " or an absolute path", text -> Path.of(text).isAbsolute());
+      return text("path", empty + " or an absolute path", text -> Path.of(text).isAbsolute());
     }
 
     /** A path in a file system of Hadoop, or empty text with a special meaning. */
     static SettingType<String> hadoopPath(String empty) {
-      return path(
+      return text(
+          "path",
           empty + " or an absolute path, or a URI with one",
           text -> text.startsWith("/") || URI.create(text).isAbsolute());
     }
 
-    private static SettingType<String> path(String allowed, Predicate<String> isAbsolute) {
+    /** Names of classes, or empty text for none. */
+    static SettingType<String> classNames() {
+      return text(
+          "classes",
+          "empty or class names with commas",
+          text -> CLASS_NAMES.matcher(text).matches());
+    }
+
+    private static SettingType<String> text(
+        String name, String allowed, Predicate<String> isAllowed) {
       return new SettingType<>() {
         @Override
         public String parse(String text) {
-          if (!text.isEmpty() && !isAbsolute.test(text)) {
+          if (!text.isEmpty() && !isAllowed.test(text)) {
             throw new IllegalArgumentException(text);
           }
           return text;
@@ -319,7 +332,7 @@ public final class Setting<T> {
 
         @Override
         public String name() {
-          return "path";
+          return name;
         }
       };
     }

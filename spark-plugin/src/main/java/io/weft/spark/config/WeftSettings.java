@@ -358,6 +358,16 @@ public final class WeftSettings {
           "Bytes that may be on their way from other GPUs while a task works on earlier batches,"
               + " in memory of spark.weft.transfers.gpuMemory. 0: none.");
 
+  /** Classes that name functions on batches. */
+  public static final Setting<String> GPU_FUNCTIONS =
+      new Setting<>(
+          PREFIX + "gpu.functions",
+          SettingTypes.classNames(),
+          "",
+          APPLICATION,
+          "Classes that implement Runnable and call WeftGpu.register. They run when SQL has a name that"
+              + " is not registered.");
+
   /** How tensors are encoded in shuffles of RDDs. */
   public static final Setting<CodecKind> TENSORS_CODEC =
       new Setting<>(
@@ -450,6 +460,7 @@ public final class WeftSettings {
           GPU_EXCHANGE_MEMORY,
           GPU_PINNED_MEMORY,
           GPU_FETCH_AHEAD,
+          GPU_FUNCTIONS,
           TENSORS_CODEC,
           DEBUG_DUMP_STEP,
           DEBUG_DUMP_FOLDER,

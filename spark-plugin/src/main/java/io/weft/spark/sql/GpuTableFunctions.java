@@ -1,10 +1,12 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.config.WeftSettings;
 import io.weft.spark.gpu.DeviceFunction;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -12,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.expressions.FunctionTableSubqueryArgumentExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.Utils;
 import scala.Tuple3;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
@@ -70,11 +73,45 @@ final class GpuTableFunctions {
     String name = String.valueOf(given).toLowerCase(Locale.ROOT);
     Registered registered = FUNCTIONS.get(name);
     if (registered == null) {
+      registered = registeredBySettings(name);
+    }
+    if (registered == null) {
       throw new IllegalArgumentException(
-          "%s: no function is registered as %s; WeftGpu.register has got %s"
-              .formatted(MAP_BATCHES, first.sql(), new TreeSet<>(FUNCTIONS.keySet())));
+          "%s: no function is registered as %s; WeftGpu.register and the classes of %s have"
+                  .formatted(MAP_BATCHES, first.sql(), WeftSettings.GPU_FUNCTIONS)
+              + " registered "
+              + new TreeSet<>(FUNCTIONS.keySet()));
     }
     return WeftGpu.mapped(rows, registered.schema(), registered.function());
+  }
+
+  /** Runs the classes that the settings name; null if none of them registers the function. */
+  private static Registered registeredBySettings(String name) {
+    for (String each : WeftSettings.GPU_FUNCTIONS.get(SparkEnv.get().conf()).split(",", -1)) {
+      if (!each.isBlank()) {
+        run(each.strip());
+      }
+    }
+    return FUNCTIONS.get(name);
+  }
+
+  private static void run(String className) {
+    Runnable registers;
+    try {
+      registers =
+          (Runnable)
+              Class.forName(className, true, Utils.getContextOrSparkClassLoader())
+                  .getConstructor()
+                  .newInstance();
+    } catch (ReflectiveOperationException | LinkageError | ClassCastException e) {
+      throw new IllegalArgumentException(
+          "%s names %s, which is no public class with a public constructor without arguments that"
+                  .formatted(WeftSettings.GPU_FUNCTIONS, className)
+              + " implements Runnable, in the driver's jars: "
+              + e,
+          e);
+    }
+    registers.run();
   }
 
   /** The rows of an argument {@code TABLE(...)}. */

@@ -71,6 +71,7 @@ class WeftSettingsTest {
     expected.put("spark.weft.gpu.exchangeMemory", "4g");
     expected.put("spark.weft.gpu.pinnedMemory", "256m");
     expected.put("spark.weft.gpu.fetchAhead", "64m");
+    expected.put("spark.weft.gpu.functions", "");
     expected.put("spark.weft.tensors.codec", "none");
     expected.put("spark.weft.debug.dumpStep", "-1");
     expected.put("spark.weft.debug.dumpFolder", "");

@@ -18,6 +18,8 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -171,6 +173,39 @@ class DevicePlansTest {
                 + " TABLE(SELECT * FROM trips WHERE id < 10))");
     assertThat(session().sql("SELECT a.s FROM copies a JOIN copies b ON a.k = b.id").count())
         .isEqualTo(10);
+  }
+
+  /** As on a server of Spark Connect, whose clients have no access to its JVM. */
+  @Test
+  void classesOfTheSettingsNameFunctions() {
+    session().range(9).createOrReplaceTempView("nine");
+    String call = "SELECT * FROM weft_map_batches('By settings', TABLE(nine))";
+    try {
+      for (String wrong : List.of("no.such.Class", "java.lang.String", "java.lang.Runnable")) {
+        SparkEnv.get().conf().set("spark.weft.gpu.functions", wrong);
+        assertThatThrownBy(() -> session().sql(call))
+            .as(wrong)
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContainingAll("spark.weft.gpu.functions names " + wrong, "Runnable");
+      }
+      SparkEnv.get().conf().set("spark.weft.gpu.functions", Naming.class.getName() + ", ");
+      assertThatThrownBy(() -> session().sql(call))
+          .hasMessageContaining("must be empty or class names");
+      SparkEnv.get().conf().set("spark.weft.gpu.functions", Naming.class.getName());
+      assertThat(session().sql(call).count()).isEqualTo(9);
+    } finally {
+      SparkEnv.get().conf().remove("spark.weft.gpu.functions");
+    }
+    assertThat(session().sql(call).count()).as("found before").isEqualTo(9);
+  }
+
+  /** A class that a setting names. */
+  public static final class Naming implements Runnable {
+    @Override
+    public void run() {
+      StructType schema = new StructType().add("id", DataTypes.LongType, false);
+      WeftGpu.register("by settings", schema, DeviceFunctions::copy);
+    }
   }
 
   @Test
