@@ -99,10 +99,10 @@ final class GpuTableFunctions {
     Runnable registers;
     try {
       registers =
-          (Runnable)
-              Class.forName(className, true, Utils.getContextOrSparkClassLoader())
-                  .getConstructor()
-                  .newInstance();
+          Class.forName(className, true, Utils.getContextOrSparkClassLoader())
+              .asSubclass(Runnable.class)
+              .getConstructor()
+              .newInstance();
     } catch (ReflectiveOperationException | LinkageError | ClassCastException e) {
       throw new IllegalArgumentException(
           "%s names %s, which is no public class with a public constructor without arguments that"
