@@ -39,7 +39,7 @@ final class CutFatbins {
   /**
    * Runs the copy.
    *
-   * @param args the library, or a wheel with it; its name in the wheel; the new file; the
+   * @param args the library, or a wheel or jar with it; its name there; the new file; the
    *     architecture, such as 90 for compute capability 9.0
    */
   public static void main(String[] args) throws IOException {
@@ -56,16 +56,16 @@ final class CutFatbins {
   }
 
   private static byte[] read(Path from, String name) throws IOException {
-    if (!from.toString().endsWith(".whl")) {
+    if (!from.toString().endsWith(".whl") && !from.toString().endsWith(".jar")) {
       return Files.readAllBytes(from);
     }
-    try (ZipFile wheel = new ZipFile(from.toFile())) {
+    try (ZipFile archive = new ZipFile(from.toFile())) {
       ZipEntry entry =
-          wheel.stream()
+          archive.stream()
               .filter(each -> each.getName().endsWith("/" + name))
               .findFirst()
               .orElseThrow(() -> new IOException(from + " has no " + name));
-      try (InputStream in = wheel.getInputStream(entry)) {
+      try (InputStream in = archive.getInputStream(entry)) {
         return in.readAllBytes();
       }
     }

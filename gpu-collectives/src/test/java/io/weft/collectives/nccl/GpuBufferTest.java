@@ -66,7 +66,7 @@ class GpuBufferTest {
 
   private RankGang gang(int nranks) {
     HostCommunicators hosts = new HostCommunicators(HostOptions.defaults().withFolder(folder));
-    TestMachine.assume(nranks);
+    GpuDoubles.assumeRanks(nranks);
     CommunicatorFactory factory =
         (bootstrap, options) ->
             new NcclCommunicators(

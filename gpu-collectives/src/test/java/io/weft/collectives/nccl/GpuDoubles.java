@@ -1,5 +1,7 @@
 package io.weft.collectives.nccl;
 
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.testgpus.TestMachine;
@@ -42,11 +44,28 @@ public final class GpuDoubles {
     return new NcclCommunicators(TestMachine.options(), options, hosts);
   }
 
-  /** A factory for all ranks of this process; skips the test if there are more ranks than GPUs. */
+  /**
+   * Skips the test, with the reason, if there are more ranks than GPUs; two may share one where
+   * NCCL lets them.
+   */
+  static void assumeRanks(int nranks) {
+    if (TestMachine.count() >= nranks) {
+      return;
+    }
+    NcclLibrary nccl = NcclLibrary.load(TestMachine.options());
+    assumeTrue(
+        nranks == 2 && nccl.sharesGpus(TestMachine.options().environment()),
+        () -> nranks + " ranks on " + TestMachine.count() + " GPUs, which " + nccl + " refuses");
+  }
+
+  /**
+   * A factory for all ranks of this process; skips the test if there are more ranks than {@link
+   * #assumeRanks} takes.
+   */
   static CommunicatorFactory factory(CommunicatorFactory hosts) {
     TestMachine.cuda();
     return (bootstrap, options) -> {
-      TestMachine.assume(bootstrap.nranks());
+      assumeRanks(bootstrap.nranks());
       return factory(bootstrap.rank(), hosts).create(bootstrap, options);
     };
   }

@@ -54,10 +54,7 @@ class GraphAndWindowTest {
   }
 
   private RankGang gang(int nranks) {
-    NcclLibrary nccl = NcclLibrary.load(TestMachine.options());
-    assumeTrue(
-        TestMachine.count() >= nranks || nccl.sharesGpus(TestMachine.options().environment()),
-        () -> "there is one GPU, and " + nccl + " does not let two ranks share it");
+    GpuDoubles.assumeRanks(nranks);
     CommunicatorFactory hosts = new HostCommunicators(HostOptions.defaults().withFolder(folder));
     return RankGang.open(
         (bootstrap, options) ->

@@ -3,24 +3,45 @@ package io.weft.spark.sql;
 import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.weft.collectives.DataType;
+import io.weft.collectives.GpuBuffer;
+import io.weft.collectives.GpuCommunicator;
+import io.weft.collectives.Recording;
+import io.weft.collectives.ReduceOp;
+import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.device.UnavailableLibraryException;
+import io.weft.memory.Memory;
 import io.weft.spark.WeftPlugin;
+import io.weft.spark.collectives.WeftCollectives;
 import io.weft.testgpus.TestMachine;
 import java.io.IOException;
+import java.io.Serializable;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /**
  * Rows from GPU to GPU between two executors, each in its own process. Run by {@code
@@ -107,6 +128,52 @@ class TwoExecutors {
         .as("the path between the GPUs, in the executors' logs")
         .isNotEmpty()
         .allSatisfy(path -> assertThat(path.contains("go by nccl")).isEqualTo(isShared(sharing)));
+  }
+
+  /** One task in each executor; both are ranks of NCCL on the first GPU. */
+  @Test
+  void tasksOfABarrierStageAreRanksOnTheirGpus() {
+    TestMachine.assume(1);
+    assumeTrue(isShared("1"), "NCCL does not let two executors share a GPU");
+    start("1");
+    RDD<Integer> tasks =
+        new JavaSparkContext(session.sparkContext()).parallelize(List.of(0, 1), 2).rdd();
+    RankFunction function =
+        ignored -> CollectionConverters.asScala(List.of(summedByRanks()).iterator());
+    ClassTag<String> tag = ClassTag$.MODULE$.apply(String.class);
+    for (int stage = 0; stage < 2; stage++) {
+      List<String> answers =
+          new JavaRDD<>(tasks.barrier().mapPartitions(function, false, tag), tag).collect();
+      answers.forEach(System.out::println);
+      assertThat(answers).hasSize(2).allSatisfy(each -> assertThat(each).startsWith("3 12 "));
+    }
+  }
+
+  private interface RankFunction
+      extends Function1<Iterator<Integer>, Iterator<String>>, Serializable {}
+
+  /** A sum, and its recording replayed twice; then how NCCL and the GPU run them. */
+  private static String summedByRanks() {
+    GpuCommunicator ranks = WeftCollectives.onGpu(BarrierTaskContext.get());
+    GpuBuffer sum = ranks.onDevice(DataType.INT64, 1);
+    TypedBuffer host = TypedBuffer.wrap(ByteBuffer.allocateDirect(Long.BYTES), DataType.INT64);
+    Memory.putLong(host.address(), ranks.rank() + 1);
+    sum.write(host, 0);
+    ranks.allReduce(sum.elements(), ReduceOp.SUM);
+    sum.read(host, 0);
+    long summed = Memory.getLong(host.address());
+    try (Recording recording = ranks.record(to -> to.allReduce(sum.elements(), ReduceOp.SUM))) {
+      recording.replay();
+      recording.replay();
+      sum.read(host, 0);
+      return "%d %d rank %d, no window: %s, no graph: %s"
+          .formatted(
+              summed,
+              Memory.getLong(host.address()),
+              ranks.rank(),
+              sum.whyNoWindow().orElse("-"),
+              recording.whyNoGraph().orElse("-"));
+    }
   }
 
   private static boolean isShared(String sharing) {
