@@ -119,7 +119,6 @@ struct comm {
   int graphs; /* pieces of work that graphs refer to. */
   struct comm **out;
   struct window *windows;
-  struct window *registrations; /* of one rank, for its sends and receives. */
   struct comm **shrinking; /* where the communicator of the survivors goes. */
   struct comm **splitting; /* where the new communicator goes once all ranks have arrived. */
   struct window **registering; /* where the handle goes once all ranks have registered. */
@@ -638,12 +637,6 @@ static void end(struct comm *comm) {
   while (comm->windows != NULL) {
     drop_window(comm, comm->windows);
   }
-  if (comm->registrations != NULL && !comm->aborted) {
-    double_violation("a communicator that ends with registered memory");
-  }
-  while (comm->registrations != NULL) {
-    drop(&comm->registrations, comm->registrations, "nccl registrations");
-  }
   double_count("nccl communicators", -1);
   if (__atomic_load_n(&comm->graphs, __ATOMIC_SEQ_CST) > 0) {
     double_violation("a communicator that ends while a graph refers to it, for which NCCL waits");
@@ -814,36 +807,6 @@ ncclResult_t ncclMemFree(void *start) {
   }
   return cuMemUnmap(start, bytes) || cuMemAddressFree(start, bytes) ? ncclUnhandledCudaError
                                                                     : ncclSuccess;
-}
-
-ncclResult_t ncclCommRegister(struct comm *comm, void *start, size_t bytes, struct window **out) {
-  ncclResult_t result = check(comm, "ncclCommRegister");
-  if (result != ncclSuccess) {
-    return result;
-  }
-  for (struct window *each = comm->registrations; each != NULL; each = each->next) {
-    if ((char *)start < each->start + each->bytes && each->start < (char *)start + bytes) {
-      double_violation("ncclCommRegister of memory that is registered already");
-    }
-  }
-  if (!double_hold_virtual(start, bytes, 1)) {
-    double_violation("ncclCommRegister of %zu bytes that are not in one allocation", bytes);
-    return ncclInvalidArgument;
-  }
-  struct window *made = calloc(1, sizeof *made);
-  *made = (struct window){start, bytes, comm->registrations};
-  comm->registrations = made;
-  *out = made;
-  double_count("nccl registrations", 1);
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommDeregister(struct comm *comm, struct window *registration) {
-  ncclResult_t result = check(comm, "ncclCommDeregister");
-  if (result == ncclSuccess) {
-    drop(&comm->registrations, registration, "nccl registrations");
-  }
-  return result;
 }
 
 #if !defined(WEFT_DOUBLE_OLD) && !defined(WEFT_DOUBLE_WITHOUT_WINDOWS)

@@ -35,6 +35,42 @@ public final class DeviceBytes {
     }
   }
 
+  /** As {@link #write(CudaDevice, long, long, long)}, to any GPU. */
+  public static void write(long to, byte[] from) {
+    long here = Memory.allocate(from.length);
+    try {
+      Memory.copyFrom(from, Memory.BYTE_ARRAY, here, from.length);
+      write(TestMachine.isReal() ? First.DEVICE : null, to, here, from.length);
+    } finally {
+      Memory.free(here);
+    }
+  }
+
+  /** As {@link #read(CudaDevice, long, long, long)}, from any GPU. */
+  public static void read(byte[] to, int first, long from, long bytes) {
+    long here = Memory.allocate(bytes);
+    try {
+      read(TestMachine.isReal() ? First.DEVICE : null, here, from, bytes);
+      Memory.copyTo(here, to, Memory.BYTE_ARRAY + first, bytes);
+    } finally {
+      Memory.free(here);
+    }
+  }
+
+  /** Copies within the memory of GPUs. */
+  public static void copy(long to, long from, long bytes) {
+    if (TestMachine.isReal()) {
+      run(First.DEVICE, stream -> stream.copyOnDevice(to, from, bytes));
+    } else {
+      Memory.copy(from, to, bytes);
+    }
+  }
+
+  /** A real GPU for copies; the driver finds the owner of each address. */
+  private static final class First {
+    private static final CudaDevice DEVICE = TestMachine.open(0);
+  }
+
   /** Sets all bytes to one value. */
   public static void fill(CudaDevice device, long to, long bytes, byte value) {
     long here = Memory.allocate(bytes);

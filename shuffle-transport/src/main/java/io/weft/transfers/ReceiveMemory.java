@@ -38,13 +38,12 @@ public interface ReceiveMemory {
    * @param allocated of these, buffers with newly allocated memory; the others were reused
    * @param out buffers in use now
    * @param idleBytes bytes that are kept for reuse
-   * @param freshBytes bytes of NCCL's memory allocated so far
-   * @param registrations of segments of that memory, each with one communicator
+   * @param freshBytes bytes of GPU memory allocated so far
    */
   public record BufferStatistics(
-      long taken, long allocated, long out, long idleBytes, long freshBytes, long registrations) {
+      long taken, long allocated, long out, long idleBytes, long freshBytes) {
     /** Of memory that was never used. */
-    public static final BufferStatistics NONE = new BufferStatistics(0, 0, 0, 0, 0, 0);
+    public static final BufferStatistics NONE = new BufferStatistics(0, 0, 0, 0, 0);
 
     /** The sums of both statistics. */
     public BufferStatistics plus(BufferStatistics other) {
@@ -53,8 +52,7 @@ public interface ReceiveMemory {
           allocated + other.allocated,
           out + other.out,
           idleBytes + other.idleBytes,
-          freshBytes + other.freshBytes,
-          registrations + other.registrations);
+          freshBytes + other.freshBytes);
     }
 
     /** Buffers that were handed out again without an allocation. */

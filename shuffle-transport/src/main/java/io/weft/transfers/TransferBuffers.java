@@ -145,7 +145,7 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
 
   @Override
   public synchronized BufferStatistics statistics() {
-    return new BufferStatistics(taken, allocated, out, idleBytes, 0, 0);
+    return new BufferStatistics(taken, allocated, out, idleBytes, 0);
   }
 
   /** Frees idle buffers now, and the others when they return. */

@@ -262,24 +262,6 @@ final class NcclComm {
     }
   }
 
-  /**
-   * Registers memory of this rank, for sends and receives in it.
-   *
-   * @return the registration; 0 if NCCL registers no memory
-   */
-  long registerSegment(long address, long bytes) {
-    long[] registration = new long[1];
-    check(NcclFunctions.ncclCommRegister(handle, address, bytes, registration), "ncclCommRegister");
-    return registration[0];
-  }
-
-  /** Ends a registration; does nothing after an abort, which has ended it. */
-  void deregisterSegment(long registration) {
-    if (handle != 0) {
-      check(NcclFunctions.ncclCommDeregister(handle, registration), "ncclCommDeregister");
-    }
-  }
-
   /** Ends the communicator and all its work on this rank at once. */
   void abort() {
     if (handle != 0) {

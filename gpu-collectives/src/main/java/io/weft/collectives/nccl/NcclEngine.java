@@ -21,9 +21,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -72,15 +70,12 @@ final class NcclEngine {
   private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
   private final PeerWindows peers;
-  private final Optional<SegmentRegistrations> registrations;
 
-  /** The thread is the engine's own, for work that other threads ask for. */
   NcclEngine(
       String name,
       NcclOptions options,
       OperationAgreement agreement,
-      AtomicReference<CollectiveException> stop,
-      Executor thread) {
+      AtomicReference<CollectiveException> stop) {
     this.name = name;
     this.agreement = agreement;
     this.idle = new HostEvent("the idle device of " + name);
@@ -92,9 +87,6 @@ final class NcclEngine {
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.staging = new EngineStaging(stream, options.stagingBytes());
     this.peers = new PeerWindows(stream);
-    this.registrations =
-        Optional.ofNullable(options.registered())
-            .map(memory -> new SegmentRegistrations(memory, thread));
     this.launches = new NcclLaunches(name, agreement, stream, staging, waits, peers);
     this.detour = new HostReductions(agreement.host(), stream, staging.bounce());
   }
@@ -110,7 +102,6 @@ final class NcclEngine {
     stream.device().use();
     comm = started;
     waits.useCommunicator(comm);
-    registrations.ifPresent(each -> each.useCommunicator(comm));
     try {
       comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
       launches.useCommunicator(comm);
@@ -158,7 +149,6 @@ final class NcclEngine {
     return guarded(
         operations,
         () -> {
-          registrations.ifPresent(each -> each.cover(operations));
           after.forEach(work -> CudaEvent.follow(work, stream));
           launches.pairs(operations, deadline);
           launches.finish(operations, deadline);
@@ -407,9 +397,6 @@ final class NcclEngine {
     graphs.release();
     idle.complete();
     deviceBusy = false;
-    if (comm != null && comm.hasEnded()) {
-      registrations.ifPresent(SegmentRegistrations::endAll);
-    }
   }
 
   /**
@@ -424,7 +411,6 @@ final class NcclEngine {
     if (comm != null) {
       if (healthy) {
         windows.end(comm);
-        registrations.ifPresent(SegmentRegistrations::endAll);
         comm.finish(Deadline.after(linger));
       } else {
         comm.abort();

@@ -12,7 +12,6 @@ import io.weft.device.Lane;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -66,13 +65,8 @@ final class NcclEnginePair {
       AtomicReference<CollectiveException> stop) {
     String name = "nccl-" + self.id() + "-" + self.rank() + suffix;
     HostLane lane = HostLane.open(name, self.timeout(), self.logPrefix());
-    Executor thread =
-        work -> {
-          Event unused = lane.submit("work for another thread", work::run);
-        };
     try {
-      return new NcclEngineLane(
-          lane, agreement, new NcclEngine(name, options, agreement, stop, thread));
+      return new NcclEngineLane(lane, agreement, new NcclEngine(name, options, agreement, stop));
     } catch (RuntimeException e) {
       lane.close();
       throw e;

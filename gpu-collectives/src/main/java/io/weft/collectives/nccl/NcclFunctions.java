@@ -30,10 +30,6 @@ final class NcclFunctions {
 
   static native int ncclMemFree(long address);
 
-  static native int ncclCommRegister(long comm, long address, long bytes, long[] out);
-
-  static native int ncclCommDeregister(long comm, long registration);
-
   static native int ncclGroupStart();
 
   static native int ncclGroupEnd();

@@ -17,8 +17,6 @@ import java.time.Duration;
  *     NCCL_MAX_CTAS in the environment overrides it
  * @param arena memory for buffers of communicators, of the same device; null for communicators
  *     without their own buffers
- * @param registered memory whose segments communicators register when they first send or receive in
- *     them; null for none
  */
 public record NcclOptions(
     CudaDevice device,
@@ -27,40 +25,29 @@ public record NcclOptions(
     boolean shrinks,
     boolean pairsOnly,
     int maxBlocks,
-    DeviceArena arena,
-    RegisteredMemory registered) {
+    DeviceArena arena) {
   private static final long STAGING_BYTES = 2L << 30;
 
   /** Options with 2 GiB for staging, a linger time of 2 s, and no shrinking. */
   public static NcclOptions on(CudaDevice device) {
-    return new NcclOptions(
-        device, STAGING_BYTES, Duration.ofSeconds(2), false, false, 0, null, null);
+    return new NcclOptions(device, STAGING_BYTES, Duration.ofSeconds(2), false, false, 0, null);
   }
 
   public NcclOptions withLinger(Duration other) {
-    return new NcclOptions(
-        device, stagingBytes, other, shrinks, pairsOnly, maxBlocks, arena, registered);
+    return new NcclOptions(device, stagingBytes, other, shrinks, pairsOnly, maxBlocks, arena);
   }
 
   public NcclOptions withShrinking() {
-    return new NcclOptions(
-        device, stagingBytes, linger, true, pairsOnly, maxBlocks, arena, registered);
+    return new NcclOptions(device, stagingBytes, linger, true, pairsOnly, maxBlocks, arena);
   }
 
   /** Options for sends and receives only, with a limit of blocks. */
   public NcclOptions forPairs(int blocks) {
-    return new NcclOptions(device, stagingBytes, linger, shrinks, true, blocks, arena, registered);
+    return new NcclOptions(device, stagingBytes, linger, shrinks, true, blocks, arena);
   }
 
   /** Options with memory for {@link io.weft.collectives.GpuCommunicator#onDevice}. */
   public NcclOptions withArena(DeviceArena other) {
-    return new NcclOptions(
-        device, stagingBytes, linger, shrinks, pairsOnly, maxBlocks, other, registered);
-  }
-
-  /** Options with memory that is registered when it is first sent from or received in. */
-  public NcclOptions withRegistered(RegisteredMemory other) {
-    return new NcclOptions(
-        device, stagingBytes, linger, shrinks, pairsOnly, maxBlocks, arena, other);
+    return new NcclOptions(device, stagingBytes, linger, shrinks, pairsOnly, maxBlocks, other);
   }
 }

@@ -56,7 +56,7 @@ public final class CudaMemoryPool implements AutoCloseable {
   private static final long LARGEST_GROWTH = 64L << 20;
   private static final long LARGEST_BYTES = 1L << 40;
 
-  /** How long an allocation waits for its source to free segments that had other users. */
+  /** How long an allocation waits for segments that other threads free. */
   private static final Duration FREEING_TIMEOUT = Duration.ofSeconds(2);
 
   private final CudaDevice device;
@@ -73,6 +73,7 @@ public final class CudaMemoryPool implements AutoCloseable {
   private long lentBytes;
   private long takenBytes;
   private long allocations;
+  private long allocatedBytes;
   private boolean closed;
 
   private CudaMemoryPool(CudaDevice device, CudaMemorySource source, long budgetBytes) {
@@ -154,6 +155,7 @@ public final class CudaMemoryPool implements AutoCloseable {
           IpcSegment.add(this, segment);
         }
         allocations++;
+        allocatedBytes += segment.bytes();
         return takeFrom(segment, bytes);
       }
       retire(segment);
@@ -215,9 +217,8 @@ public final class CudaMemoryPool implements AutoCloseable {
   }
 
   /**
-   * Waits until the memory of evicted segments is free, so that it does not exist twice. NCCL frees
-   * memory only when its communicators have ended their registrations. A claim of more than the
-   * least does not wait: it shrinks.
+   * Waits until evicted segments are free, which other threads may have evicted, so that memory
+   * does not exist twice. A claim of more than the least does not wait: it shrinks.
    *
    * @return the claim that remains
    */
@@ -250,7 +251,7 @@ public final class CudaMemoryPool implements AutoCloseable {
 
   private NoRoomException stillFreeing(String time) {
     return new NoRoomException(
-        "%s of %s of %s were given up, and their users did not release them within %s"
+        "%s of %s of %s were given up, and the driver did not free them within %s"
             .formatted(Bytes.text(freeingBytes), source.what(), device, time),
         null);
   }
@@ -344,9 +345,11 @@ public final class CudaMemoryPool implements AutoCloseable {
       IpcSegment.remove(segment);
     }
     try {
-      source.free(device, segment.address(), segment.bytes(), () -> freed(segment));
+      source.free(device, segment.address(), segment.bytes());
     } catch (RuntimeException e) {
       LOG.warn("{}: {} is left to the driver", device, Bytes.text(segment.bytes()), e);
+    } finally {
+      freed(segment);
     }
   }
 
@@ -394,6 +397,11 @@ public final class CudaMemoryPool implements AutoCloseable {
   /** The number of allocations by the driver, which are needed when no segment has room. */
   public synchronized long allocations() {
     return allocations;
+  }
+
+  /** The bytes of all these allocations, also of those that were freed. */
+  public synchronized long allocatedBytes() {
+    return allocatedBytes;
   }
 
   /** The most bytes that the pool allocates. */

@@ -26,17 +26,4 @@ public interface CudaMemorySource {
    * @throws CudaException when the driver refuses
    */
   void free(CudaDevice device, long address, long bytes);
-
-  /**
-   * As {@link #free(CudaDevice, long, long)}, for sources that may free a segment later.
-   *
-   * @param freed runs once, on any thread, when the segment is freed or the driver has refused
-   */
-  default void free(CudaDevice device, long address, long bytes, Runnable freed) {
-    try {
-      free(device, address, bytes);
-    } finally {
-      freed.run();
-    }
-  }
 }

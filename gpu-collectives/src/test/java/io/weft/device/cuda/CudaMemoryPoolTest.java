@@ -13,11 +13,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -108,9 +108,10 @@ class CudaMemoryPoolTest {
     }
   }
 
-  /** Frees segments only when it is told, as NCCL's memory when registrations have ended. */
+  /** Frees segments only when it is told, as a driver that waits for running work. */
   private static final class LateSource implements CudaMemorySource {
-    private final Queue<Runnable> waiting = new ConcurrentLinkedQueue<>();
+    private final CountDownLatch freeing = new CountDownLatch(1);
+    private final CountDownLatch told = new CountDownLatch(1);
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicLong most = new AtomicLong();
 
@@ -133,23 +134,26 @@ class CudaMemoryPoolTest {
 
     @Override
     public void free(CudaDevice device, long address, long length) {
+      freeing.countDown();
+      await(told);
       CudaMemoryPool.Kind.DEVICE.free(device, address, length);
       bytes.addAndGet(-length);
     }
 
-    @Override
-    public void free(CudaDevice device, long address, long length, Runnable freed) {
-      waiting.add(
-          () -> {
-            free(device, address, length);
-            freed.run();
-          });
+    private static void await(CountDownLatch latch) {
+      try {
+        assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
     }
 
-    void freeAll() {
-      for (Runnable next = waiting.poll(); next != null; next = waiting.poll()) {
-        next.run();
-      }
+    /** Another thread starts to free the pool's segments. */
+    CompletableFuture<Void> trim(CudaMemoryPool pool) {
+      CompletableFuture<Void> trimmed =
+          CompletableFuture.runAsync(pool::trim, task -> new Thread(task, "trim").start());
+      await(freeing);
+      return trimmed;
     }
   }
 
@@ -158,16 +162,16 @@ class CudaMemoryPoolTest {
     LateSource source = new LateSource();
     CudaMemoryPool pool = CudaMemoryPool.open(device, source, 8 * MIB);
     pool.take(6 * MIB).close();
+    CompletableFuture<Void> trimmed = source.trim(pool);
     CompletableFuture<CudaMemory> taken =
         CompletableFuture.supplyAsync(
             () -> pool.take(8 * MIB), task -> new Thread(task, "large").start());
-    await().until(() -> !source.waiting.isEmpty());
-    assertThat(pool.reservedBytes()).as("both segments count").isEqualTo(14 * MIB);
-    source.freeAll();
+    await("both segments count").until(() -> pool.reservedBytes() == 14 * MIB);
+    source.told.countDown();
+    trimmed.join();
     taken.join().close();
     assertThat(source.most.get()).isEqualTo(8 * MIB);
     pool.close();
-    source.freeAll();
     assertThat(source.bytes.get()).isZero();
   }
 
@@ -176,16 +180,18 @@ class CudaMemoryPoolTest {
     LateSource source = new LateSource();
     CudaMemoryPool pool = CudaMemoryPool.open(device, source, 8 * MIB);
     pool.take(6 * MIB).close();
+    CompletableFuture<Void> trimmed = source.trim(pool);
     assertThatThrownBy(() -> pool.take(8 * MIB))
         .isInstanceOf(NoRoomException.class)
         .hasMessageContaining("6.0 MiB of late memory")
-        .hasMessageContaining("did not release them within");
+        .hasMessageContaining("did not free them within");
     try (CudaMemory small = pool.take(2 * MIB)) {
       assertThat(small.bytes()).as("the rest of the budget").isEqualTo(2 * MIB);
     }
     assertThat(source.most.get()).isEqualTo(8 * MIB);
+    source.told.countDown();
+    trimmed.join();
     pool.close();
-    source.freeAll();
   }
 
   /** New segments are 2 MiB if there is room, but 1 MiB is enough. */
@@ -194,14 +200,15 @@ class CudaMemoryPoolTest {
     LateSource source = new LateSource();
     CudaMemoryPool pool = CudaMemoryPool.open(device, source, 8 * MIB);
     pool.take(7 * MIB).close();
-    pool.trim();
+    CompletableFuture<Void> trimmed = source.trim(pool);
     try (CudaMemory small = pool.take(MIB)) {
       assertThat(small.bytes()).isEqualTo(MIB);
       assertThat(pool.reservedBytes()).isEqualTo(8 * MIB);
     }
     assertThat(source.most.get()).isEqualTo(8 * MIB);
+    source.told.countDown();
+    trimmed.join();
     pool.close();
-    source.freeAll();
     assertThat(pool.reservedBytes()).isZero();
   }
 

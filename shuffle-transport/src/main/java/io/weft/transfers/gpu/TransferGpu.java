@@ -19,7 +19,6 @@ import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.NcclOptions;
-import io.weft.collectives.nccl.RegisteredMemory;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.Lane;
@@ -49,8 +48,6 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * This executor's GPU as an end of transfers. The context is created with the first transfer, so an
@@ -71,8 +68,6 @@ public final class TransferGpu implements AutoCloseable {
 
   /** The timeout for a driver that does not answer. */
   private static final Duration DRIVER_TIMEOUT = Duration.ofSeconds(30);
-
-  private static final Logger LOG = LoggerFactory.getLogger(TransferGpu.class);
 
   private final Options options;
   private final GpuOpener<TransferGpuState> opening;
@@ -116,20 +111,7 @@ public final class TransferGpu implements AutoCloseable {
   private TransferGpuState open() {
     CudaDevice device =
         CudaLibrary.load(options.libraries()).open(UUID.fromString(options.end().gpu().uuid()));
-    return TransferGpuState.of(device, registered(), options.bufferBytes(), PINNED_BYTES);
-  }
-
-  /** Empty without NCCL: then receive buffers are the driver's memory. */
-  private Optional<RegisteredMemory> registered() {
-    if (options.end().gpu().nccl().isEmpty()) {
-      return Optional.empty();
-    }
-    try {
-      return Optional.of(new RegisteredMemory(options.libraries()));
-    } catch (UnavailableLibraryException e) {
-      LOG.info("Receive buffers on {} are not registered: {}", options.end().gpu(), e.getMessage());
-      return Optional.empty();
-    }
+    return TransferGpuState.of(device, options.bufferBytes(), PINNED_BYTES);
   }
 
   /**
@@ -143,10 +125,7 @@ public final class TransferGpu implements AutoCloseable {
           TransferGpuState gpu = opening.get();
           return new NcclCommunicators(
               options.libraries(),
-              NcclOptions.on(gpu.device())
-                  .withLinger(LINGER)
-                  .forPairs(MAX_BLOCKS)
-                  .withRegistered(gpu.registered().orElse(null)),
+              NcclOptions.on(gpu.device()).withLinger(LINGER).forPairs(MAX_BLOCKS),
               options.besideNccl());
         };
     GpuEndpoint own = new GpuEndpoint(options.life(), options.end());

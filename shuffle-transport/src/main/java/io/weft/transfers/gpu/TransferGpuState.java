@@ -1,27 +1,23 @@
 package io.weft.transfers.gpu;
 
 import io.weft.collectives.CollectiveException;
-import io.weft.collectives.nccl.RegisteredMemory;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
-import io.weft.device.cuda.CudaMemorySource;
 import io.weft.transfers.ReceiveMemory;
 import io.weft.transfers.ReceiveMemory.BufferStatistics;
 import io.weft.transfers.TransferBuffer;
 import io.weft.transfers.gpu.SharedRoom.ReleasedRooms;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The resources of a GPU from the first transfer on. Thread-safe.
  *
- * @param registered the segments of the memory for receive buffers, if they are NCCL's
  * @param memory for receive buffers
  * @param pinned for staged arrays
  * @param shared for rooms that other processes map
@@ -29,7 +25,6 @@ import org.slf4j.LoggerFactory;
  */
 record TransferGpuState(
     CudaDevice device,
-    Optional<RegisteredMemory> registered,
     CudaMemoryPool memory,
     CudaMemoryPool pinned,
     CudaMemoryPool shared,
@@ -43,26 +38,15 @@ record TransferGpuState(
 
   private static final Logger LOG = LoggerFactory.getLogger(TransferGpuState.class);
 
-  /**
-   * Creates the pools of a device and takes ownership of it. Allocates nothing yet.
-   *
-   * @param registered memory for receive buffers that NCCL registers; empty for the driver's memory
-   */
-  static TransferGpuState of(
-      CudaDevice device,
-      Optional<RegisteredMemory> registered,
-      long bufferBytes,
-      long pinnedBytes) {
-    CudaMemorySource source =
-        registered.map(CudaMemorySource.class::cast).orElse(CudaMemoryPool.Kind.DEVICE);
-    CudaMemoryPool memory = CudaMemoryPool.open(device, source, bufferBytes);
+  /** Creates the pools of a device and takes ownership of it. Allocates nothing yet. */
+  static TransferGpuState of(CudaDevice device, long bufferBytes, long pinnedBytes) {
+    CudaMemoryPool memory = CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, bufferBytes);
     return new TransferGpuState(
         device,
-        registered,
         memory,
         CudaMemoryPool.open(device, CudaMemoryPool.Kind.PINNED, pinnedBytes),
         CudaMemoryPool.open(device, CudaMemoryPool.Kind.DEVICE, SHARED_BYTES),
-        new GpuBuffers(memory, registered),
+        new GpuBuffers(memory),
         new ReleasedRooms());
   }
 
@@ -76,8 +60,7 @@ record TransferGpuState(
     pinned.close();
     memory.close();
     shared.close();
-    boolean awaited = registered.map(RegisteredMemory::hasAwaited).orElse(false);
-    if (out == 0 && rooms == 0 && !awaited) {
+    if (out == 0 && rooms == 0) {
       device.close();
     } else {
       LOG.warn(
@@ -92,7 +75,6 @@ record TransferGpuState(
   /** Receive buffers on a GPU, from a pool that reuses memory. Thread-safe. */
   static final class GpuBuffers implements ReceiveMemory {
     private final CudaMemoryPool pool;
-    private final Optional<RegisteredMemory> registered;
     private long taken;
     private long out;
     private long outBytes;
@@ -101,11 +83,9 @@ record TransferGpuState(
      * Takes buffers from a pool.
      *
      * @param pool not shared with other users; its owner closes it
-     * @param registered the source of the pool, if NCCL registers it
      */
-    GpuBuffers(CudaMemoryPool pool, Optional<RegisteredMemory> registered) {
+    GpuBuffers(CudaMemoryPool pool) {
       this.pool = pool;
-      this.registered = registered;
     }
 
     /** Holds no lock while the pool allocates, because a call to the driver may be slow. */
@@ -142,8 +122,7 @@ record TransferGpuState(
           Math.min(taken, pool.allocations()),
           out,
           pool.reservedBytes() - outBytes,
-          registered.map(RegisteredMemory::freshBytes).orElse(0L),
-          registered.map(RegisteredMemory::registrations).orElse(0L));
+          pool.allocatedBytes());
     }
   }
 }

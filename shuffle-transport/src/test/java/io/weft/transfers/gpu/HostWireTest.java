@@ -26,7 +26,6 @@ import io.weft.transfers.gpu.TransferGpuState.GpuBuffers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -81,11 +80,10 @@ class HostWireTest {
       ends.add(
           new TransferGpuState(
               own,
-              Optional.empty(),
               memory,
               CudaMemoryPool.open(own, CudaMemoryPool.Kind.PINNED, PLENTY),
               CudaMemoryPool.open(own, source, rank == 0 ? first : second),
-              new GpuBuffers(memory, Optional.empty()),
+              new GpuBuffers(memory),
               new ReleasedRooms()));
       Bootstrap bootstrap = bootstraps.get(rank);
       made.add(

@@ -328,13 +328,8 @@ public final class WeftMetrics {
         new Metric(
             "transferBuffersFresh",
             COUNTER,
-            "bytes of NCCL's memory allocated for receive buffers on the GPU",
+            "bytes of GPU memory allocated for receive buffers",
             s -> s.transfers().buffers().freshBytes()),
-        new Metric(
-            "transferRegistrations",
-            COUNTER,
-            "segments of that memory registered with NCCL, each once for a pair of GPUs",
-            s -> s.transfers().buffers().registrations()),
         gauge("transferBuffersOut", "receive buffers in use", s -> s.transfers().buffers().out()),
         gauge(
             "transferBuffersIdle",

@@ -15,11 +15,11 @@ import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
-import io.weft.memory.Memory;
 import io.weft.shuffle.peer.GpuEnd;
 import io.weft.shuffle.peer.PathRules.PathEnd;
 import io.weft.spark.rapids.LaneSet.LaneParts;
 import io.weft.spark.rapids.TransportParts.TransportSettings;
+import io.weft.testgpus.DeviceBytes;
 import io.weft.transfers.DeviceTransfers.GpuResources;
 import io.weft.transfers.Manifest;
 import io.weft.transfers.Manifest.ManifestEntry;
@@ -173,7 +173,7 @@ final class TestExecutor implements AutoCloseable {
       CudaMemory memory = pool.take(bytes);
       memories.add(memory);
       address = memory.address();
-      Memory.copyFrom(content(id, bytes), Memory.BYTE_ARRAY, address, bytes);
+      DeviceBytes.write(address, content(id, bytes));
     }
     tables.put(id, FakeTable.onGpu(id, address, bytes));
   }

@@ -1,7 +1,7 @@
 package com.nvidia.spark.rapids.shuffle;
 
 import ai.rapids.cudf.Cuda;
-import io.weft.memory.Memory;
+import io.weft.testgpus.DeviceBytes;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -90,7 +90,7 @@ public class BufferReceiveState implements AutoCloseable {
         at = 0;
       }
       long bytes = Math.min(room, content.length - at);
-      Memory.copyTo(from, content, Memory.BYTE_ARRAY + at, bytes);
+      DeviceBytes.read(content, at, from, bytes);
       from += bytes;
       room -= bytes;
       at += (int) bytes;

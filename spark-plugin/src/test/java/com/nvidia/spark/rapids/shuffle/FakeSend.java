@@ -1,7 +1,7 @@
 package com.nvidia.spark.rapids.shuffle;
 
 import ai.rapids.cudf.MemoryBuffer;
-import io.weft.memory.Memory;
+import io.weft.testgpus.DeviceBytes;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +38,7 @@ final class FakeSend implements AutoCloseable {
     while (hasMore() && filled < all.getLength()) {
       FakeTable now = tables.get(table);
       long bytes = Math.min(all.getLength() - filled, now.bytes - at);
-      Memory.copy(now.address + at, all.getAddress() + filled, bytes);
+      DeviceBytes.copy(all.getAddress() + filled, now.address + at, bytes);
       filled += bytes;
       at += bytes;
       if (at == now.bytes) {
