@@ -96,8 +96,7 @@ class DevicePartitionerTest {
     PartitionCheck check = new PartitionCheck(table);
     for (int p = 0; p < partitions; p++) {
       int partition = p;
-      int[] rows =
-          IntStream.of(order).filter(row -> partitionOfRow[row] == partition).toArray();
+      int[] rows = IntStream.of(order).filter(row -> partitionOfRow[row] == partition).toArray();
       if (rows.length == 0 && partitions > 1000 && p % 1000 != 0) {
         assertThat(made.layout(p).rows()).isZero();
         continue;
