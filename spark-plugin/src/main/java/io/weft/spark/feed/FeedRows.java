@@ -72,7 +72,7 @@ final class FeedRows {
       return rows;
     }
     UnsafeProjection withRank = UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec)));
-    return rows.map(withRank::apply);
+    return rows.map(withRank);
   }
 
   private static List<Expression> columnsAndRank(FeedSpec spec) {

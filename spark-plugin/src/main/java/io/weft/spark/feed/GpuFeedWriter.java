@@ -30,6 +30,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -55,6 +56,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   private static final long MAX_UNIT_ROWS = 1 << 22;
 
   private static final Logger LOG = LoggerFactory.getLogger(GpuFeedWriter.class);
+  private static final AtomicBoolean LOGGED = new AtomicBoolean();
 
   private final FeedDependency dependency;
   private final FeedSpec spec;
@@ -91,6 +93,9 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     this.reports = reports;
     this.turn = context.partitionId() % spec.ranks();
     this.device = ExecutorGpu.current().exchange();
+    if (dependency.batches()) {
+      device.admit(context);
+    }
     long batchBytes = Math.max(1, GpuBatchLayout.of(spec).bytes());
     long unitBytes = dependency.batches() ? device.unitBytes() : UNIT_BYTES;
     long batches = Math.max(1, unitBytes / batchBytes);
@@ -103,6 +108,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
             spec.ranks(),
             "feed-%d-map-%d".formatted(dependency.shuffleId(), mapId),
             context::killTaskIfInterrupted);
+    freeAtEnd(units::close); // It owns a lane, also if the rest of the constructor fails.
     this.builder = new ChunkBuilder(spec.schema(), exchange.arena(), this::upload);
     this.gather = dependency.batches() ? gather() : null;
     context.addTaskCompletionListener(
@@ -126,15 +132,17 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   /** Creates the gathering of batches; null if they have to be read as rows. */
   private UnitGather gather() {
     Runnable cancelCheck = context::killTaskIfInterrupted;
-    UnitGather units =
-        new UnitGather(device, spec, places.length, this.units.lane(), cancelCheck, this::deal);
-    if (units.hasRoom()) {
-      return units;
+    UnitGather made =
+        new UnitGather(device, spec, places.length, units.lane(), cancelCheck, this::deal);
+    if (made.hasRoom()) {
+      return made;
     }
-    LOG.info(
-        "A map task of a feed copies batches on the GPU to the host first: {} is too small to"
-            + " shuffle them",
-        WeftSettings.GPU_EXCHANGE_MEMORY);
+    if (LOGGED.compareAndSet(false, true)) {
+      LOG.info(
+          "Map tasks of a feed copy batches on the GPU to the host first: {} is too small to"
+              + " shuffle them there",
+          WeftSettings.GPU_EXCHANGE_MEMORY);
+    }
     return null;
   }
 
@@ -251,6 +259,9 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
    * next chunk is built on the host. For one task thread.
    */
   static final class GpuChunkSplitter implements AutoCloseable {
+    /** Estimate of the memory that a row takes while it is split, beside its copy. */
+    private static final long SCRATCH_BYTES = 24;
+
     private final DeviceExchange device;
     private final GpuTables tables;
     private final int ranks;
@@ -308,8 +319,12 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     }
 
     private PendingPartitions split(DeviceTable table, int[] places) {
+      long scratch = SCRATCH_BYTES * table.rows();
       if (tables.isHashed()) {
-        return device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks);
+        return device.withRoom(
+            scratch,
+            cancelCheck,
+            () -> device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks));
       }
       long length = 4L * table.rows();
       try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, table.rows()));
@@ -323,7 +338,10 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
                 List.of(new DeviceUploads.Run(host.address(), 0, length)),
                 ids);
         uploaded.awaitRecorded(device.deadline());
-        return device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded);
+        return device.withRoom(
+            scratch,
+            cancelCheck,
+            () -> device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded));
       }
     }
 

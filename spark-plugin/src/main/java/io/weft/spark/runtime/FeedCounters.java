@@ -36,8 +36,8 @@ public final class FeedCounters {
     BYTES_EXPORTED("bytes of exported files"),
     GPU_BATCHES("batches uploaded to the GPU"),
     GPU_BYTES("bytes of these batches"),
-    GPU_INPUT_KEPT("batches of queries that map tasks took where they were on the GPU"),
-    GPU_INPUT_LEFT("batches of queries on the GPU that map tasks copied to the host first");
+    GPU_INPUT_KEPT("batches of queries on the GPU that map tasks dealt there"),
+    GPU_INPUT_LEFT("such batches that were copied to the host first");
 
     private final String description;
 

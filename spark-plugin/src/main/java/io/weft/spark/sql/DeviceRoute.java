@@ -33,7 +33,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Decides on the driver whether the blocks of an exchange stay on GPUs. If an executor then has no
- * GPU, its map tasks write to its host. Stateless.
+ * GPU, its map tasks write to its host. Finds the batches of queries that end on GPUs, for feeds.
+ * Stateless.
  */
 public final class DeviceRoute {
   private DeviceRoute() {}

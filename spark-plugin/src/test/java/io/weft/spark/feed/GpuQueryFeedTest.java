@@ -293,7 +293,7 @@ class GpuQueryFeedTest {
     return DeviceTable.of(memory, made, copied);
   }
 
-  /** The first attempt of a map task fails after it has dealt a batch. */
+  /** The first attempt of a map task fails. */
   @Test
   void aRepeatedTaskDealsTheSameRows() {
     Dataset<Row> rows = numbers(600);
