@@ -160,6 +160,7 @@ static int peer_access[DEVICES][DEVICES];
 static int pageable_copies;
 static int host_copies;
 static long long device_bytes_copied;
+static long long bytes_to_host;
 static int violations;
 static char violation_text[MAX_TEXT];
 static __thread struct context *current;
@@ -283,6 +284,11 @@ int cudaDoubleHostCopies(void) { return __atomic_exchange_n(&host_copies, 0, __A
 /* Bytes of copies within and between devices, since the last call. */
 long long cudaDoubleDeviceBytesCopied(void) {
   return __atomic_exchange_n(&device_bytes_copied, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Bytes of copies from devices to the host, since the last call. */
+long long cudaDoubleBytesToHost(void) {
+  return __atomic_exchange_n(&bytes_to_host, 0, __ATOMIC_SEQ_CST);
 }
 
 /* Makes all calls of a device fail with this code, or work again with 0. */
@@ -1410,6 +1416,7 @@ static CUresult copy_async(void *to, const void *from, size_t bytes, struct stre
     enqueue_locked(stream, run_copy, copy, ranges, 2);
     host_copies += to_device != from_device;
     device_bytes_copied += to_device && from_device ? (long long)bytes : 0;
+    bytes_to_host += from_device && !to_device ? (long long)bytes : 0;
     if (pageable) {
       await_copy_locked(&done);
     }

@@ -27,6 +27,9 @@ public final class DoubleGpus {
     void cudaDoublePause(int paused);
 
     void cudaDoubleFailEvents(int events);
+
+    /** Bytes that were copied from a GPU to the host since the last call. */
+    long cudaDoubleBytesToHost();
   }
 
   private static final class Built {

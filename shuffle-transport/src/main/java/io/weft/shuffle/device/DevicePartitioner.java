@@ -77,6 +77,21 @@ public final class DevicePartitioner implements AutoCloseable {
     return start(lane, table, request, used, after);
   }
 
+  /**
+   * Like {@link #byIds}, but the rows of a partition have a given order instead of the table's.
+   *
+   * @param numbers device memory with three arrays of 4 bytes for each row: the partition of each
+   *     row of the table, then the rows in the given order, each once (unchecked), then the
+   *     partitions in that order. It is kept as the ids of {@link #byIds} are
+   */
+  public PendingPartitions byOrder(
+      CudaLane lane, DeviceTable table, CudaMemory numbers, int partitions, Event... after) {
+    HostEvent used = new HostEvent("the ordering of " + table);
+    PartitionRequest request = PartitionRequest.byOrder(table, numbers, partitions);
+    numbers.usedUntil(used);
+    return start(lane, table, request, used, after);
+  }
+
   private PendingPartitions start(
       CudaLane lane, DeviceTable table, PartitionRequest request, HostEvent used, Event... after) {
     try {
@@ -124,9 +139,14 @@ public final class DevicePartitioner implements AutoCloseable {
     private final List<KernelColumn> strings;
     private final List<KernelColumn> keys;
     private final long ids;
+
+    /** The address of the rows in a given order; 0 for the table's order. */
+    private final long order;
+
     private final int partitions;
 
-    private PartitionRequest(DeviceTable table, List<KernelColumn> keys, long ids, int partitions) {
+    private PartitionRequest(
+        DeviceTable table, List<KernelColumn> keys, long ids, long order, int partitions) {
       if (partitions < 1 || partitions > DevicePartitioner.MAX_PARTITIONS) {
         throw new IllegalArgumentException(
             partitions + " partitions are not 1 to " + DevicePartitioner.MAX_PARTITIONS);
@@ -139,6 +159,7 @@ public final class DevicePartitioner implements AutoCloseable {
       this.strings = columns.stream().filter(KernelColumn::isString).toList();
       this.keys = keys;
       this.ids = ids;
+      this.order = order;
       this.partitions = partitions;
     }
 
@@ -153,15 +174,25 @@ public final class DevicePartitioner implements AutoCloseable {
       }
       List<KernelColumn> hashed =
           IntStream.of(keys).mapToObj(key -> KernelColumn.of(table, key)).toList();
-      return new PartitionRequest(table, hashed, 0, partitions);
+      return new PartitionRequest(table, hashed, 0, 0, partitions);
     }
 
     static PartitionRequest byIds(DeviceTable table, CudaMemory ids, int partitions) {
-      if (ids.bytes() < 4L * table.rows()) {
+      requireBytes(ids, 4L * table.rows(), table);
+      return new PartitionRequest(table, null, ids.address(), 0, partitions);
+    }
+
+    static PartitionRequest byOrder(DeviceTable table, CudaMemory numbers, int partitions) {
+      long ids = numbers.address();
+      requireBytes(numbers, 12L * table.rows(), table);
+      return new PartitionRequest(table, null, ids, ids + 4L * table.rows(), partitions);
+    }
+
+    private static void requireBytes(CudaMemory ids, long bytes, DeviceTable table) {
+      if (ids.bytes() < bytes) {
         throw new IllegalArgumentException(
             ids.bytes() + " bytes of partitions for " + table.rows() + " rows");
       }
-      return new PartitionRequest(table, null, ids.address(), partitions);
     }
 
     TableLayout layout() {
@@ -200,6 +231,16 @@ public final class DevicePartitioner implements AutoCloseable {
      */
     long ids(PartitionScratch scratch) {
       return isHashed() ? scratch.hashes() : ids;
+    }
+
+    /** The address of the rows in a given order; 0 for the table's order. */
+    long order() {
+      return order;
+    }
+
+    /** The address of the partition numbers in the order of the rows. */
+    long orderedIds(PartitionScratch scratch) {
+      return order == 0 ? ids(scratch) : order + 4L * rows();
     }
   }
 }

@@ -214,7 +214,7 @@ public final class PendingPartitions implements AutoCloseable {
       boolean isLast = pass == scratch.passes() - 1;
       int rows = request.rows();
       int shift = DIGIT_BITS * pass;
-      long keys = isFirst ? request.ids(scratch) : scratch.keysAfter(pass - 1);
+      long keys = isFirst ? request.orderedIds(scratch) : scratch.keysAfter(pass - 1);
       long faults = isFirst ? scratch.results() : 0;
       long counts = CountingKernels.DIGITS * KernelLaunches.tiles(rows);
       kernels.count(stream, keys, scratch.counts(), faults, rows, shift, request.partitions());
@@ -222,7 +222,7 @@ public final class PendingPartitions implements AutoCloseable {
       SortPass sort =
           new SortPass(
               keys,
-              isFirst ? 0 : scratch.orderAfter(pass - 1),
+              isFirst ? request.order() : scratch.orderAfter(pass - 1),
               scratch.counts(),
               scratch.keysAfter(pass),
               scratch.orderAfter(pass),

@@ -10,6 +10,8 @@ import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaMemoryPool.Kind;
 import io.weft.memory.Memory;
 import io.weft.testgpus.UsesGpu;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.function.IntUnaryOperator;
@@ -79,15 +81,22 @@ class DevicePartitionerTest {
 
   private void assertPartitions(
       HostTable table, PartitionedTable made, int partitions, IntUnaryOperator partitionOf) {
+    int[] order = IntStream.range(0, table.layout().rows()).toArray();
+    assertPartitions(table, made, partitions, partitionOf, order);
+  }
+
+  private void assertPartitions(
+      HostTable table,
+      PartitionedTable made,
+      int partitions,
+      IntUnaryOperator partitionOf,
+      int[] order) {
     assertThat(made.partitions()).isEqualTo(partitions);
     int[] partitionOfRow = IntStream.range(0, table.layout().rows()).map(partitionOf).toArray();
     PartitionCheck check = new PartitionCheck(table);
     for (int p = 0; p < partitions; p++) {
       int partition = p;
-      int[] rows =
-          IntStream.range(0, partitionOfRow.length)
-              .filter(row -> partitionOfRow[row] == partition)
-              .toArray();
+      int[] rows = IntStream.of(order).filter(row -> partitionOfRow[row] == partition).toArray();
       if (rows.length == 0 && partitions > 1000 && p % 1000 != 0) {
         assertThat(made.layout(p).rows()).isZero();
         continue;
@@ -125,6 +134,28 @@ class DevicePartitionerTest {
         PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, partitions);
         PartitionedTable made = pending.pack(TableGpu.deadline())) {
       assertPartitions(table, made, partitions, row -> ids[row]);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2, 5000})
+  void rowsOfAPartitionHaveTheGivenOrder(int partitions) {
+    RandomTable random = new RandomTable(partitions, 2, 9);
+    int rows = 5000;
+    int[] ids = new Random(7).ints(rows, 0, partitions).toArray();
+    List<Integer> shuffled = new ArrayList<>(IntStream.range(0, rows).boxed().toList());
+    Collections.shuffle(shuffled, new Random(8));
+    int[] order = shuffled.stream().mapToInt(Integer::intValue).toArray();
+    IntStream numbers =
+        IntStream.concat(
+            IntStream.concat(IntStream.of(ids), IntStream.of(order)),
+            IntStream.of(order).map(row -> ids[row]));
+    try (HostTable table = random.fill(gpu.pinned, random.columns(6), rows);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        CudaMemory given = gpu.ints(numbers.toArray());
+        PendingPartitions pending = partitioner.byOrder(gpu.lane, there, given, partitions);
+        PartitionedTable made = pending.pack(TableGpu.deadline())) {
+      assertPartitions(table, made, partitions, row -> ids[row], order);
     }
   }
 

@@ -20,6 +20,7 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriteProcessor;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.CollectionAccumulator;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -30,13 +31,19 @@ import scala.collection.Iterator;
  */
 final class FeedDependency extends PortableDependency<InternalRow> implements ExchangeDependency {
   private final FeedSpec spec;
+  private final boolean batches;
   private final CollectionAccumulator<MapRows> written;
 
   /**
    * @param rows of the spec's schema; with keys, followed by the rank of each row
+   * @param batches whether there are batches instead, without ranks; devices hash the keys then
    * @param written collects the reports of the map tasks
    */
-  FeedDependency(RDD<InternalRow> rows, FeedSpec spec, CollectionAccumulator<MapRows> written) {
+  FeedDependency(
+      RDD<InternalRow> rows,
+      boolean batches,
+      FeedSpec spec,
+      CollectionAccumulator<MapRows> written) {
     super(
         records(rows),
         spec.ranks(),
@@ -45,6 +52,7 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
         InternalRow.class,
         RowChecksumMode.NONE);
     this.spec = spec;
+    this.batches = batches;
     this.written = written;
   }
 
@@ -67,6 +75,19 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
 
   FeedSpec spec() {
     return spec;
+  }
+
+  /** Whether the records of map tasks are batches. */
+  boolean batches() {
+    return batches;
+  }
+
+  /** Returns the rows of a map task's records, with their ranks if the feed has keys. */
+  @SuppressWarnings("unchecked")
+  Iterator<InternalRow> rows(Iterator<?> records) {
+    return batches
+        ? FeedRows.of((Iterator<ColumnarBatch>) records, spec)
+        : (Iterator<InternalRow>) records;
   }
 
   @Override
@@ -99,6 +120,7 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
    * @param <V> rows
    */
   static final class FeedWriter<K, V> extends MapWriter<K, V> {
+    private final FeedDependency dependency;
     private final FeedSpec spec;
     private final TaskContext context;
     private final ShuffleWriteMetricsReporter metrics;
@@ -120,6 +142,7 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
           dependency.spec().ranks(),
           context,
           exchange);
+      this.dependency = dependency;
       this.spec = dependency.spec();
       this.context = context;
       this.metrics = metrics;
@@ -134,10 +157,9 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
     }
 
     @Override
-    @SuppressWarnings("unchecked")
     public void write(Iterator<Product2<K, V>> records) throws IOException {
       long start = System.nanoTime();
-      long count = writeRows((Iterator<InternalRow>) (Iterator<?>) records);
+      long count = writeRows(dependency.rows(records));
       scatter.finish();
       if (mustPublish(count > 0)) {
         output().publish();

@@ -96,15 +96,15 @@ final class FeedExchange implements AutoCloseable {
   }
 
   private static FeedExchange runMapSide(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    var withRanks = (org.apache.spark.sql.classic.Dataset<Row>) withRanks(data, spec, keys);
-    SparkContext context = withRanks.sparkSession().sparkContext();
-    RDD<InternalRow> input = withRanks.queryExecution().toRdd();
+    Optional<RDD<InternalRow>> batches = GpuRoute.batches(data, spec);
+    RDD<InternalRow> input = batches.orElseGet(() -> rows(data, spec, keys));
+    SparkContext context = input.sparkContext();
     CollectionAccumulator<MapRows> reports = new CollectionAccumulator<>();
     context.register(reports);
     // The batch of a row depends on the rows before it.
     RDD<InternalRow> ordered =
         NarrowRDD.orderSensitive(input, InternalRow.class, elements -> elements);
-    FeedDependency dependency = new FeedDependency(ordered, spec, reports);
+    FeedDependency dependency = new FeedDependency(ordered, batches.isPresent(), spec, reports);
     FeedExchange exchange = new FeedExchange(context, dependency, reports);
     boolean dealt = false;
     try {
@@ -129,15 +129,17 @@ final class FeedExchange implements AutoCloseable {
         .ifPresent(LOG::warn);
   }
 
-  /** With keys, appends the partition that Spark computes from them as a column. */
-  private static Dataset<Row> withRanks(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    if (!spec.byKey()) {
-      return data;
+  /** With keys, the partition that Spark computes from them follows each row as a column. */
+  private static RDD<InternalRow> rows(Dataset<Row> data, FeedSpec spec, List<String> keys) {
+    Dataset<Row> rows = data;
+    if (spec.byKey()) {
+      Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
+      rows =
+          data.withColumn(
+              FeedRequirements.RANK_COLUMN,
+              functions.pmod(functions.hash(columns), functions.lit(spec.ranks())));
     }
-    Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
-    return data.withColumn(
-        FeedRequirements.RANK_COLUMN,
-        functions.pmod(functions.hash(columns), functions.lit(spec.ranks())));
+    return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().toRdd();
   }
 
   private void deal(int maps) throws SparkException {

@@ -1,15 +1,26 @@
 package io.weft.spark.feed;
 
+import io.weft.spark.columns.BatchRows;
+import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.feed.FeedPlan.Seeds;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.function.IntConsumer;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Passes the rows of a map task to the ranks' writer: it checks them and, if requested, shuffles
@@ -49,6 +60,32 @@ final class FeedRows {
     return count;
   }
 
+  /**
+   * Returns the rows of batches, in their order. With keys, which must be those of {@link
+   * FeedSpec.OnGpus}, each row has its rank in a further column. A row is valid until the next one.
+   */
+  static Iterator<InternalRow> of(Iterator<ColumnarBatch> batches, FeedSpec spec) {
+    BatchRows conversion = new BatchRows(spec.schema());
+    Iterator<InternalRow> rows =
+        batches.flatMap(batch -> CollectionConverters.asScala(conversion.of(batch)));
+    if (!spec.byKey()) {
+      return rows;
+    }
+    UnsafeProjection withRank = UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec)));
+    return rows.map(withRank);
+  }
+
+  private static List<Expression> columnsAndRank(FeedSpec spec) {
+    List<Expression> columns = new ArrayList<>();
+    for (StructField field : spec.schema().fields()) {
+      columns.add(new BoundReference(columns.size(), field.dataType(), field.nullable()));
+    }
+    List<Expression> keys =
+        spec.onGpus().keys().stream().map(spec.schema()::fieldIndex).map(columns::get).toList();
+    columns.add(new HashPartitioning(ScalaInterop.seq(keys), spec.ranks()).partitionIdExpression());
+    return columns;
+  }
+
   /** Converts rows to UnsafeRows, whose size is known. Most plans already produce them. */
   private static final class UnsafeRows implements ShuffleBuffer.RowTarget {
     private final FeedSpec spec;
@@ -80,9 +117,84 @@ final class FeedRows {
 
   private static ShuffleBuffer buffer(
       FeedSpec spec, int partition, long seed, ShuffleBuffer.RowTarget target) {
-    long rows = Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
     return new ShuffleBuffer(
-        (int) rows, ShuffleBuffer.MAX_BYTES, Seeds.of(seed, partition), target);
+        mostRows(spec), ShuffleBuffer.MAX_BYTES, Seeds.of(seed, partition), target);
+  }
+
+  private static int mostRows(FeedSpec spec) {
+    return (int) Math.min((long) SHUFFLED_BATCHES * spec.batchRows(), Integer.MAX_VALUE / 64);
+  }
+
+  /**
+   * Draws the order in which a {@link ShuffleBuffer} passes on rows of one size, for rows that are
+   * on a device. For one task thread.
+   */
+  static final class ShuffleOrder {
+    private final int most;
+    private final Random random;
+    private final IntConsumer next;
+    private int[] kept = new int[ShuffleBuffer.FIRST_PLACES];
+    private int count;
+
+    /**
+     * Starts empty.
+     *
+     * @param partition of the input
+     * @param rowBytes of an UnsafeRow of the feed, with its rank if there are keys
+     * @param next receives the numbers of rows
+     */
+    ShuffleOrder(FeedSpec spec, int partition, long rowBytes, IntConsumer next) {
+      long fitting = ShuffleBuffer.MAX_BYTES / (rowBytes + ShuffleBuffer.ROW_OVERHEAD);
+      this.most = (int) Math.min(mostRows(spec), fitting);
+      this.random = new Random(Seeds.of(spec.seed().orElseThrow(), partition));
+      this.next = next;
+    }
+
+    /** Limit of the kept rows. */
+    int most() {
+      return most;
+    }
+
+    /** Takes a row by its number. */
+    void add(int row) {
+      if (most == 0) {
+        next.accept(row);
+        return;
+      }
+      if (count == most) {
+        letOneGo();
+      }
+      if (count == kept.length) {
+        kept = Arrays.copyOf(kept, (int) Math.min(most, 2L * count));
+      }
+      kept[count++] = row;
+    }
+
+    /** Passes on the remaining rows. */
+    void finish() {
+      while (count > 0) {
+        letOneGo();
+      }
+    }
+
+    private void letOneGo() {
+      int drawn = random.nextInt(count);
+      int row = kept[drawn];
+      kept[drawn] = kept[--count];
+      next.accept(row);
+    }
+
+    /** Returns the kept rows, in the order in which {@link #renumber} numbers them. */
+    int[] kept() {
+      return Arrays.copyOf(kept, count);
+    }
+
+    /** Gives the kept rows new numbers, one after the other. */
+    void renumber(int first) {
+      for (int i = 0; i < count; i++) {
+        kept[i] = first + i;
+      }
+    }
   }
 
   /**

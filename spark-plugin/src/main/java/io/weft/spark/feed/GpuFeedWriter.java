@@ -11,23 +11,34 @@ import io.weft.shuffle.device.DeviceTable;
 import io.weft.shuffle.device.PendingPartitions;
 import io.weft.shuffle.device.TableLayout;
 import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.columns.BatchRows;
 import io.weft.spark.columns.ChunkBuilder;
 import io.weft.spark.columns.ChunkView;
+import io.weft.spark.config.WeftSettings;
 import io.weft.spark.feed.FeedDependency.FeedWriter;
+import io.weft.spark.feed.GpuTables.UnitGather;
+import io.weft.spark.gpu.DeviceBatch;
 import io.weft.spark.gpu.DeviceExchange;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.TablePacker;
+import io.weft.spark.runtime.FeedCounters;
+import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.spark.shuffle.MapWriter;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.CollectionAccumulator;
 import org.apache.spark.util.TaskCompletionListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Product2;
 import scala.collection.Iterator;
 
@@ -39,11 +50,15 @@ import scala.collection.Iterator;
  * @param <V> rows
  */
 final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
-  /** Size of the chunks that are uploaded and split at once. */
+  /** Size of the chunks of rows that are uploaded and split at once. */
   private static final long UNIT_BYTES = 16L << 20;
 
   private static final long MAX_UNIT_ROWS = 1 << 22;
 
+  private static final Logger LOG = LoggerFactory.getLogger(GpuFeedWriter.class);
+  private static final AtomicBoolean LOGGED = new AtomicBoolean();
+
+  private final FeedDependency dependency;
   private final FeedSpec spec;
   private final TaskContext context;
   private final ShuffleWriteMetricsReporter metrics;
@@ -52,7 +67,10 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   private final GpuChunkSplitter units;
   private final ChunkBuilder builder;
 
-  /** The rank of each row that is being collected. */
+  /** Null if the input is rows. */
+  private final UnitGather gather;
+
+  /** The rank of each row that is being collected on the host. */
   private final int[] places;
 
   private int turn;
@@ -68,14 +86,19 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
       CollectionAccumulator<MapRows> reports) {
     super(
         new BlockKey(dependency.shuffleId(), mapId), dependency.spec().ranks(), context, exchange);
+    this.dependency = dependency;
     this.spec = dependency.spec();
     this.context = context;
     this.metrics = metrics;
     this.reports = reports;
     this.turn = context.partitionId() % spec.ranks();
     this.device = ExecutorGpu.current().exchange();
+    if (dependency.batches()) {
+      device.admit(context);
+    }
     long batchBytes = Math.max(1, GpuBatchLayout.of(spec).bytes());
-    long batches = Math.max(1, UNIT_BYTES / batchBytes);
+    long unitBytes = dependency.batches() ? device.unitBytes() : UNIT_BYTES;
+    long batches = Math.max(1, unitBytes / batchBytes);
     long unitBatches = Math.max(1, Math.min(batches, MAX_UNIT_ROWS / spec.batchRows()));
     this.places = new int[Math.toIntExact(unitBatches * spec.batchRows())];
     this.units =
@@ -85,7 +108,9 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
             spec.ranks(),
             "feed-%d-map-%d".formatted(dependency.shuffleId(), mapId),
             context::killTaskIfInterrupted);
+    freeAtEnd(units::close); // It owns a lane, also if the rest of the constructor fails.
     this.builder = new ChunkBuilder(spec.schema(), exchange.arena(), this::upload);
+    this.gather = dependency.batches() ? gather() : null;
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
@@ -97,21 +122,61 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     freeAtEnd(
         () -> {
           builder.close();
+          if (gather != null) {
+            gather.close();
+          }
           units.close();
         });
   }
 
+  /** Creates the gathering of batches; null if they have to be read as rows. */
+  private UnitGather gather() {
+    Runnable cancelCheck = context::killTaskIfInterrupted;
+    UnitGather made =
+        new UnitGather(device, spec, places.length, units.lane(), cancelCheck, this::deal);
+    if (made.hasRoom()) {
+      return made;
+    }
+    if (LOGGED.compareAndSet(false, true)) {
+      LOG.info(
+          "Map tasks of a feed copy batches on the GPU to the host first: {} is too small to"
+              + " shuffle them there",
+          WeftSettings.GPU_EXCHANGE_MEMORY);
+    }
+    return null;
+  }
+
   private void upload(ChunkView chunk) {
-    units.add(chunk, places);
+    try (DeviceTable table = units.upload(chunk)) {
+      if (gather == null) {
+        units.add(table, places);
+      } else {
+        gather.add(table);
+      }
+      table.ready().awaitRecorded(device.deadline()); // The chunk's memory is used again.
+    }
+  }
+
+  private void deal(DeviceTable table) {
+    int[] ranks = new int[table.rows()];
+    for (int row = 0; row < ranks.length && !spec.byKey(); row++) {
+      ranks[row] = nextRank();
+    }
+    units.add(table, ranks);
   }
 
   @Override
   @SuppressWarnings("unchecked")
   public void write(Iterator<Product2<K, V>> records) throws IOException {
     long start = System.nanoTime();
-    Iterator<InternalRow> rows = (Iterator<InternalRow>) (Iterator<?>) records;
-    long count = FeedRows.pass(rows, spec, context.partitionId(), this::append);
+    long count =
+        gather == null
+            ? FeedRows.pass(counted(records), spec, context.partitionId(), this::append)
+            : writeBatches((Iterator<ColumnarBatch>) (Iterator<?>) records);
     builder.flush();
+    if (gather != null) {
+      gather.finish();
+    }
     DeviceOutput output = new DeviceOutput(key(), units.finish());
     device.catalog().publish(output);
     reports.add(MapRows.of(context.partitionId(), key().mapId(), units.rows()));
@@ -120,8 +185,55 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     metrics.incWriteTime(System.nanoTime() - start);
   }
 
+  /** Returns the rows of the task's input. Counts the batches that are copied to the host. */
+  private Iterator<InternalRow> counted(Iterator<?> records) {
+    return dependency.rows(
+        dependency.batches()
+            ? records.map(
+                batch -> {
+                  if (DeviceBatch.of((ColumnarBatch) batch).isPresent()) {
+                    FeedCounters.add(FeedCounter.GPU_INPUT_LEFT, 1);
+                  }
+                  return batch;
+                })
+            : records);
+  }
+
+  /** Batches that are not on the device, or have nulls, are checked and uploaded as rows. */
+  private long writeBatches(Iterator<ColumnarBatch> batches) throws IOException {
+    TensorCheck check = new TensorCheck(spec.schema(), context.partitionId());
+    BatchRows conversion = new BatchRows(spec.schema());
+    GpuTables tables = GpuTables.of(spec);
+    long count = 0;
+    while (batches.hasNext()) {
+      ColumnarBatch batch = batches.next();
+      context.killTaskIfInterrupted();
+      count += batch.numRows();
+      Optional<DeviceBatch> there = DeviceBatch.of(batch);
+      if (there.filter(tables::areIn).isPresent()) {
+        builder.flush();
+        gather.add(there.get().table(), tables.ordinals());
+        check.skip(batch.numRows());
+        FeedCounters.add(FeedCounter.GPU_INPUT_KEPT, 1);
+        continue;
+      }
+      there.ifPresent(left -> FeedCounters.add(FeedCounter.GPU_INPUT_LEFT, 1));
+      java.util.Iterator<InternalRow> rows = conversion.of(batch);
+      while (rows.hasNext()) {
+        InternalRow row = rows.next();
+        check.next(row);
+        append(row, 0);
+      }
+    }
+    return count;
+  }
+
   private void append(InternalRow row) throws IOException {
-    places[builder.rows()] = rankOf(row);
+    append(row, spec.byKey() ? row.getInt(spec.schema().size()) : nextRank());
+  }
+
+  private void append(InternalRow row, int place) throws IOException {
+    places[builder.rows()] = place;
     builder.append(row);
     if (builder.rows() == places.length) {
       builder.flush();
@@ -129,10 +241,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   }
 
   /** Without keys, deals whole batches in turn, so there is only one remainder. */
-  private int rankOf(InternalRow row) {
-    if (spec.byKey()) {
-      return row.getInt(spec.schema().size());
-    }
+  private int nextRank() {
     if (inBatch == 0) {
       rank = turn++ % spec.ranks();
     }
@@ -150,6 +259,9 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
    * next chunk is built on the host. For one task thread.
    */
   static final class GpuChunkSplitter implements AutoCloseable {
+    /** Estimate of the memory that a row takes while it is split, beside its copy. */
+    private static final long SCRATCH_BYTES = 24;
+
     private final DeviceExchange device;
     private final GpuTables tables;
     private final int ranks;
@@ -173,28 +285,46 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
       this.units = new TablePacker(device, ranks, cancelCheck);
     }
 
+    /** The lane of all work. */
+    DeviceUploads lane() {
+      return uploads;
+    }
+
     /**
-     * Uploads a chunk and starts to split it. The chunk's memory can be reused when this returns.
+     * Starts to upload a chunk. Its memory can be reused when the table's event is recorded. The
+     * caller closes the table.
+     */
+    DeviceTable upload(ChunkView chunk) {
+      TableLayout layout = tables.layout(chunk.rows());
+      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
+      try {
+        Event uploaded =
+            uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
+        return DeviceTable.of(memory, layout, uploaded);
+      } catch (RuntimeException e) {
+        memory.close();
+        throw e;
+      }
+    }
+
+    /**
+     * Starts to split a table. It can be closed when this returns.
      *
      * @param places the rank of each row, if the device does not hash them
      */
-    void add(ChunkView chunk, int[] places) {
-      TableLayout layout = tables.layout(chunk.rows());
-      CudaMemory memory = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
-      try (memory) {
-        Event uploaded =
-            uploads.upload("the upload of " + layout, tables.runs(chunk, layout), memory);
-        DeviceTable table = DeviceTable.view(memory, 0, layout, uploaded);
-        try (PendingPartitions pending = split(table, places)) {
-          units.pack(pending, layout.bytes());
-        }
-        uploaded.awaitRecorded(device.deadline());
+    void add(DeviceTable table, int[] places) {
+      try (PendingPartitions pending = split(table, places)) {
+        units.pack(pending, table.bytes());
       }
     }
 
     private PendingPartitions split(DeviceTable table, int[] places) {
+      long scratch = SCRATCH_BYTES * table.rows();
       if (tables.isHashed()) {
-        return device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks);
+        return device.withRoom(
+            scratch,
+            cancelCheck,
+            () -> device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks));
       }
       long length = 4L * table.rows();
       try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, table.rows()));
@@ -208,7 +338,10 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
                 List.of(new DeviceUploads.Run(host.address(), 0, length)),
                 ids);
         uploaded.awaitRecorded(device.deadline());
-        return device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded);
+        return device.withRoom(
+            scratch,
+            cancelCheck,
+            () -> device.partitioner().byIds(uploads.lane(), table, ids, ranks, uploaded));
       }
     }
 

@@ -4,6 +4,7 @@ import io.weft.shuffle.peer.PathRules;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.sql.DeviceRoute;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -11,9 +12,18 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Decides whether the rows of a feed can move from GPU to GPU. Stateless. */
 final class GpuRoute {
+  private static final Logger LOG = LoggerFactory.getLogger(GpuRoute.class);
+
   private GpuRoute() {}
 
   /** Why they cannot, as far as the driver knows before the first row moves. */
@@ -54,6 +64,23 @@ final class GpuRoute {
         .map(MapRows::obstacle)
         .filter(obstacle -> !obstacle.isEmpty())
         .findFirst();
+  }
+
+  /**
+   * Returns the batches of a query instead of its rows, if they are on GPUs and map tasks can deal
+   * them there. Logs the reason if they are on GPUs, but cannot.
+   */
+  static Optional<RDD<InternalRow>> batches(Dataset<Row> data, FeedSpec spec) {
+    QueryExecution query = ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution();
+    if (spec.onGpus() == null || !DeviceRoute.endsOnDevices(query)) {
+      return Optional.empty();
+    }
+    Optional<String> obstacle = GpuTables.inputObstacle(spec);
+    if (obstacle.isPresent()) {
+      LOG.info("Map tasks of a feed copy batches on GPUs to the host first: {}", obstacle.get());
+      return Optional.empty();
+    }
+    return DeviceRoute.batches(query);
   }
 
   /** Logs a reason once, and counts it for the UI. */

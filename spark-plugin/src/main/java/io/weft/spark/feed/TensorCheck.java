@@ -66,6 +66,11 @@ final class TensorCheck {
     row++;
   }
 
+  /** Counts rows that need no check. */
+  void skip(int rows) {
+    row += rows;
+  }
+
   private void check(TensorColumn column, InternalRow values) {
     int ordinal = column.ordinal();
     if (values.isNullAt(ordinal)) {

@@ -105,6 +105,9 @@ public final class WeftFeed {
    * FeedTask#gpuBatches} reads them where they arrive. Ranks then have no {@link FeedTask#batches},
    * and only columns that are numbers or tensors of fixed shape. If this is not possible, for
    * example without GPUs, rows move from host to host, and the driver's log gives the reason.
+   *
+   * <p>Batches of a query that ends on the GPU, see {@link io.weft.spark.sql.WeftGpu}, are not
+   * uploaded: map tasks split them there.
    */
   public WeftFeed onGpus() {
     return new WeftFeed(data, ranks, batchRows, keys, seed, lastBatch, true);

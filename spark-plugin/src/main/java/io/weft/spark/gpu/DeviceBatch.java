@@ -2,6 +2,7 @@ package io.weft.spark.gpu;
 
 import io.weft.collectives.DataType;
 import io.weft.device.Event;
+import io.weft.memory.Memory;
 import io.weft.shuffle.device.DeviceTable;
 import io.weft.shuffle.device.TableLayout;
 import io.weft.tensor.Tensor;
@@ -96,22 +97,40 @@ public final class DeviceBatch {
       throw new IllegalStateException("a batch of " + table + " was closed");
     }
     if (copy == null) {
-      copy = download();
+      copy = download(0, table.layout().bytes());
     }
     return new TableColumnVector(
         schema.fields()[column].dataType(), copy.address(), table.layout(), column);
   }
 
-  private Tensor download() {
+  /**
+   * Returns whether a column has nulls. Copies only its validity bits to the host, if it has some.
+   */
+  public boolean hasNulls(int column) {
     TableLayout layout = table.layout();
-    Tensor host = Tensor.allocate(TensorType.of(DataType.INT8, layout.bytes()));
-    if (layout.bytes() == 0) {
+    if (!layout.columns().get(column).nullable()) {
+      return false;
+    }
+    int rows = layout.rows();
+    try (Tensor bits = download(layout.validity(column), (rows + 7L) / 8)) {
+      for (int row = 0; row < rows; row++) {
+        if ((Memory.getByte(bits.address() + row / 8) >> row % 8 & 1) == 0) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private Tensor download(long offset, long bytes) {
+    Tensor host = Tensor.allocate(TensorType.of(DataType.INT8, bytes));
+    if (bytes == 0) {
       return host;
     }
     boolean complete = false;
     Event copied = null;
     try {
-      copied = device.download(table, host.address());
+      copied = device.download(table, offset, bytes, host.address());
       copied.await(device.deadline());
       complete = true;
       return host;

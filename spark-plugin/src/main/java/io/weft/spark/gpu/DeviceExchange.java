@@ -229,9 +229,14 @@ public final class DeviceExchange {
    * @return complete when the table is on the host
    */
   public Event download(DeviceTable table, long to) {
+    return download(table, 0, table.bytes(), to);
+  }
+
+  /** Like {@link #download(DeviceTable, long)}, for a section of the table. */
+  Event download(DeviceTable table, long offset, long bytes, long to) {
     Event copied =
         downloads.copy(
-            "the download of " + table, to, table.address(), table.bytes(), table.ready());
+            "the download of " + table, to, table.address() + offset, bytes, table.ready());
     table.usedUntil(copied);
     return copied;
   }

@@ -35,7 +35,9 @@ public final class FeedCounters {
     FILES_EXPORTED("Arrow files written for other processes"),
     BYTES_EXPORTED("bytes of exported files"),
     GPU_BATCHES("batches uploaded to the GPU"),
-    GPU_BYTES("bytes of these batches");
+    GPU_BYTES("bytes of these batches"),
+    GPU_INPUT_KEPT("batches of queries on the GPU that map tasks dealt there"),
+    GPU_INPUT_LEFT("such batches that were copied to the host first");
 
     private final String description;
 

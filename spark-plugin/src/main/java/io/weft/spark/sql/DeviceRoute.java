@@ -14,9 +14,18 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
+import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecutionRDD;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
@@ -24,10 +33,55 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Decides on the driver whether the blocks of an exchange stay on GPUs. If an executor then has no
- * GPU, its map tasks write to its host. Stateless.
+ * GPU, its map tasks write to its host. Finds the batches of queries that end on GPUs, for feeds.
+ * Stateless.
  */
-final class DeviceRoute {
+public final class DeviceRoute {
   private DeviceRoute() {}
+
+  /**
+   * Executes a query up to its last node, without Spark's conversion to rows, if batches of that
+   * node are on GPUs. Stages of adaptive execution run during the call, once for each query.
+   *
+   * @return batches in place of rows; an executor without a GPU may have batches on its host. Empty
+   *     if the query ends in rows, or in batches on hosts
+   */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  public static Optional<RDD<InternalRow>> batches(QueryExecution query) {
+    if (!endsOnDevices(query)) {
+      return Optional.empty();
+    }
+    SparkPlan plan = query.executedPlan();
+    SparkPlan last =
+        withoutRows(plan instanceof AdaptiveSparkPlanExec root ? root.finalPhysicalPlan() : plan);
+    return isGiven(last)
+        ? Optional.of(
+            new SQLExecutionRDD(
+                (RDD) last.executeColumnar(), query.sparkSession().sessionState().conf()))
+        : Optional.empty();
+  }
+
+  /**
+   * Whether the batches of the last node of a query are on GPUs, as far as its plan is known before
+   * it runs.
+   */
+  public static boolean endsOnDevices(QueryExecution query) {
+    SparkPlan plan = query.executedPlan();
+    return isGiven(
+        withoutRows(plan instanceof AdaptiveSparkPlanExec root ? root.executedPlan() : plan));
+  }
+
+  /** Removes Spark's conversion to rows, and what it puts around it, from the top of a plan. */
+  private static SparkPlan withoutRows(SparkPlan plan) {
+    if (plan instanceof QueryStageExec stage && !(plan instanceof ShuffleQueryStageExec)) {
+      return withoutRows(stage.plan());
+    }
+    return plan instanceof WholeStageCodegenExec
+            || plan instanceof InputAdapter
+            || plan instanceof ColumnarToRowExec
+        ? withoutRows(plan.children().apply(0))
+        : plan;
+  }
 
   /** Whether batches of a node are on GPUs, if executors have them. */
   static boolean isGiven(SparkPlan node) {

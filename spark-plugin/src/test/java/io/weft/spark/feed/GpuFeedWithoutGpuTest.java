@@ -2,12 +2,17 @@ package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.weft.spark.LocalSpark;
+import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.sql.WeftGpu;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
 
 /** Without a usable GPU a feed reports the reason, and host batches still work. */
@@ -33,5 +38,28 @@ class GpuFeedWithoutGpuTest {
       assertThat(manager.hostFeeds().counts()).isEqualTo(Map.of(reason, 1L));
       assertThatThrownBy(feed::exportToGpus).hasStackTraceContaining(reason);
     }
+  }
+
+  /** The plan is made for GPUs, and the map tasks find none. */
+  @Test
+  void batchesOfQueriesAreDealtOnTheHost() {
+    try (LocalSpark spark = LocalSpark.start(Map.of())) {
+      String obstacle = ExecutorGpu.current().exchangeObstacle();
+      assumeFalse(obstacle.isEmpty(), "this machine has a GPU");
+      Dataset<Row> rows = FeedData.rows(spark.session(), 300, 3);
+      for (String key : List.of("", "group")) {
+        WeftFeed expected = feed(rows, key);
+        WeftFeed found = feed(WeftGpu.onDevice(rows), key).onGpus();
+        assertThat(found.train(task -> FeedData.epoch(task, 0)))
+            .isEqualTo(expected.train(task -> FeedData.epoch(task, 0)));
+      }
+      WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
+      assertThat(manager.hostFeeds().counts()).isEqualTo(Map.of(obstacle, 2L));
+    }
+  }
+
+  private static WeftFeed feed(Dataset<Row> rows, String key) {
+    WeftFeed feed = WeftFeed.shards(rows, 2).batchRows(10).shuffled(3);
+    return key.isEmpty() ? feed : feed.by(key);
   }
 }

@@ -20,6 +20,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 
@@ -53,17 +55,20 @@ public record FeedJob(String folder, boolean victim) implements Serializable {
 
   /** The feed, of four map tasks whose rows are whole batches. */
   public static WeftFeed feed(SparkSession session) {
-    var rows =
-        session
-            .range(0, ROWS, 1, 4)
-            .select(
-                functions.col("id"),
-                WeftTensors.column(
-                    functions.expr("transform(sequence(1, 32), i -> cast(id + i as float))"),
-                    "x",
-                    DataType.FLOAT32,
-                    WIDTH));
-    return WeftFeed.shards(rows, 2).batchRows(BATCH_ROWS);
+    return WeftFeed.shards(rows(session), 2).batchRows(BATCH_ROWS);
+  }
+
+  /** The data set of {@link #feed}. */
+  static Dataset<Row> rows(SparkSession session) {
+    return session
+        .range(0, ROWS, 1, 4)
+        .select(
+            functions.col("id"),
+            WeftTensors.column(
+                functions.expr("transform(sequence(1, 32), i -> cast(id + i as float))"),
+                "x",
+                DataType.FLOAT32,
+                WIDTH));
   }
 
   /** Runs it; returns the answers in the order of the ranks. */

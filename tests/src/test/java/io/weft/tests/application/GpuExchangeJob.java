@@ -3,7 +3,9 @@ package io.weft.tests.application;
 import io.weft.spark.feed.GpuFeedBatch;
 import io.weft.spark.feed.GpuFeedBatches;
 import io.weft.spark.feed.GpuTensor;
+import io.weft.spark.feed.WeftFeed;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.sql.WeftGpu;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -12,6 +14,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
@@ -40,8 +44,18 @@ public record GpuExchangeJob(String libcuda, Notes notes) implements Serializabl
 
   /** Runs it; returns the answers in the order of the ranks. */
   public List<Answer> run(SparkSession session) {
-    return FeedJob.feed(session)
-        .onGpus()
+    return run(FeedJob.feed(session));
+  }
+
+  /** Runs it on the batches of a query that ends on the GPUs, shuffled. */
+  public List<Answer> runAfterQuery(SparkSession session) {
+    Dataset<Row> rows = FeedJob.rows(session);
+    Dataset<Row> mapped = WeftGpu.mapBatches(rows, rows.schema(), GpuSqlJob::copied);
+    return run(WeftFeed.shards(mapped, 2).batchRows(FeedJob.BATCH_ROWS).shuffled(1));
+  }
+
+  private List<Answer> run(WeftFeed feed) {
+    return feed.onGpus()
         .train(
             task -> {
               BarrierTaskContext context = BarrierTaskContext.get();

@@ -94,6 +94,11 @@ public record GpuSqlJob(String libcuda, Notes notes) implements Serializable {
       notes.leave("victim", SparkEnv.get().executorId());
       awaitKill(context);
     }
+    return copied(batch, work);
+  }
+
+  /** Copies a batch to other memory of the GPU. */
+  static DeviceTable copied(DeviceTable batch, DeviceWork work) {
     CudaMemory memory = work.take(batch.bytes());
     long from = batch.address();
     long to = memory.address();

@@ -261,4 +261,17 @@ class GpuApplicationTest {
         .hasStackTraceContaining("JCuda is not on the class path of this executor")
         .hasStackTraceContaining("add org.jcuda:jcuda:");
   }
+
+  /** Map tasks deal the batches of the query where they are. */
+  @Test
+  @Order(10)
+  void batchesOfAQueryGoFromItsGpuToThoseOfRanks() {
+    long arrays = cluster.sum("transferReceived");
+    long uploaded = cluster.sum("feedGpuBatches");
+    check(new GpuExchangeJob(libcuda(), null).runAfterQuery(cluster.session()));
+    cluster.awaitSum("feedGpuInputKept", MAP_TASKS);
+    assertThat(cluster.sum("feedGpuInputLeft")).isZero();
+    assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
+    assertThat(cluster.sum("feedGpuBatches")).isEqualTo(uploaded);
+  }
 }
