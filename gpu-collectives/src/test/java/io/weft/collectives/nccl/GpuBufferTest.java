@@ -23,13 +23,12 @@ import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.local.LocalCommunicator;
 import io.weft.collectives.nccl.DeviceArena.Segment;
 import io.weft.collectives.nccl.MemorySharing.Registration;
-import io.weft.device.DoubleLibraries;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
-import io.weft.device.UsesDoubles;
 import io.weft.memory.Memory;
 import io.weft.memory.SettingNames;
 import io.weft.testgpus.TestMachine;
+import io.weft.testgpus.UsesGpu;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -44,7 +43,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Buffers of all ranks in GPU memory, and the arena that keeps it between communicators. */
-@UsesDoubles
+@UsesGpu
 class GpuBufferTest {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final long MIB = 1L << 20;
@@ -83,7 +82,7 @@ class GpuBufferTest {
   void nothingIsLeaked() {
     arenas.values().forEach(DeviceArena::close);
     GpuDoubles.closeDevices();
-    DoubleLibraries.assertClean();
+    TestMachine.assertClean();
   }
 
   private static GpuBuffer longs(Communicator communicator, long count) {
