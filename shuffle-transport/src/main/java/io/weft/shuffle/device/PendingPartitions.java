@@ -251,12 +251,20 @@ public final class PendingPartitions implements AutoCloseable {
       int count = request.rows();
       Rows rows = new Rows(request.ids(scratch), scratch.positions(), count);
       Rows sorted = new Rows(scratch.sortedKeys(), scratch.sortedOrder(), count);
+      Rows tiles = new Rows(scratch.counts(), scratch.sortedOrder(), count);
       inBatches(toClear(), batch -> kernels.clear(stream, to, batch));
       inBatches(
           columns(KernelColumn::isNullable),
           batch -> kernels.packValidity(stream, to, sorted, batch));
       inBatches(
-          columns(KernelColumn::isNarrow), batch -> kernels.packValues(stream, to, rows, batch));
+          columns(KernelColumn::isNarrow),
+          batch -> {
+            if (scratch.passes() == 1) {
+              kernels.packRuns(stream, to, tiles, batch);
+            } else {
+              kernels.packValues(stream, to, rows, batch);
+            }
+          });
       columns(KernelColumn::isWide).forEach(column -> kernels.packRows(stream, to, rows, column));
       for (int i = 0; i < request.strings().size(); i++) {
         SortedStrings strings = new SortedStrings(sorted, scratch.lengths(i));
