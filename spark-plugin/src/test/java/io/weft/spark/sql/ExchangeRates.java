@@ -144,7 +144,7 @@ final class ExchangeRates {
 
   /** A row for each batch, so that the batches need not come to the host. */
   private static DeviceTable oneRow(DeviceTable batch, DeviceWork work) {
-    TableLayout layout = work.layout(1);
+    TableLayout layout = work.layout(1, 0);
     CudaMemory memory = work.take(layout.bytes());
     Event cleared =
         work.lane()
