@@ -103,7 +103,7 @@ final class Executors implements AutoCloseable {
     return new TransferGpu(
         new TransferGpu.Options(
             executor + "@" + incarnation,
-            new PathEnd("a kernel", way.end(gpu)),
+            new PathEnd(way.kernel(executor), way.end(gpu)),
             way.rules(),
             TestGpus.options(),
             GPU_BYTES,

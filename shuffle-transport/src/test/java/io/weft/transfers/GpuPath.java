@@ -31,6 +31,14 @@ enum GpuPath {
     }
   }
 
+  /** NCCL is for one GPU only if its executors cannot map each other's memory. */
+  String kernel(int executor) {
+    boolean shares =
+        this == NCCL
+            && NcclLibrary.load(TestGpus.options()).sharesGpus(TestGpus.options().environment());
+    return shares ? "kernel " + executor : "a kernel";
+  }
+
   PathRules rules() {
     return new PathRules(this == STAGED ? TransportMode.SHM : TransportMode.AUTO, false, false);
   }

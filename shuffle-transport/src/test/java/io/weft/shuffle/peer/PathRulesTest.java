@@ -59,21 +59,24 @@ class PathRulesTest {
     PathEnd one = new PathEnd("a", GpuEnd.of("same", 0, "a GPU", "2.28.3"));
     PathEnd sameGpu = new PathEnd("a", GpuEnd.of("same", 0, "a GPU", "2.28.3"));
     PathEnd other = new PathEnd("a", GpuEnd.of("another", 1, "a GPU", "2.27.7"));
-    assertArrays(AUTO, one, sameGpu, TransferPath.IPC, "both are on GPU same, and NCCL takes one");
+    assertArrays(
+        AUTO, one, sameGpu, TransferPath.IPC, "both are on GPU same, where CUDA IPC is faster");
     assertArrays(
         AUTO, one, other, TransferPath.IPC, "one end has NCCL 2.27.7, the other 2.28.3; both");
   }
 
   @Test
-  void ncclIsUsedOnOneGpuIfBothEndsShareIt() {
+  void ncclIsUsedOnOneGpuIfBothEndsShareItAndCannotMapIt() {
     GpuEnd gpu = GpuEnd.of("same", 0, "a GPU", "2.30.7");
     PathEnd shares = new PathEnd("a", gpu.sharing(true));
-    assertArrays(AUTO, shares, shares, TransferPath.NCCL, "one GPU, and NCCL 2.30.7 at both ends");
+    PathEnd unknown = new PathEnd("unknown", gpu.sharing(true));
+    assertArrays(AUTO, shares, shares, TransferPath.IPC, "where CUDA IPC is faster");
+    assertArrays(AUTO, shares, unknown, TransferPath.NCCL, "one GPU, and NCCL 2.30.7 at both ends");
     assertArrays(
         AUTO,
-        shares,
+        unknown,
         new PathEnd("a", gpu),
-        TransferPath.IPC,
+        TransferPath.TCP,
         "unless it is 2.30.3 or newer and both have NCCL_MULTI_RANK_GPU_ENABLE=1");
   }
 

@@ -28,9 +28,9 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * The time that a shuffle of numbers adds to a query, between two executors on one GPU: Spark's
- * shuffle and Weft's of rows on the host, and Weft's of batches on the GPU, by CUDA IPC and by
- * NCCL. Each query runs with the shuffle and without. Prints a table and writes it as JSON. Run by
- * {@code tests/gpu/run}; never a test.
+ * shuffle, Weft's of rows on the host, and Weft's of batches on the GPU. Each query runs with the
+ * shuffle and without. Prints a table and writes it as JSON. Run by {@code tests/gpu/run}; never a
+ * test.
  */
 final class ExchangeRates {
   private static final boolean REAL = TestMachine.hasSpeed();
@@ -61,18 +61,14 @@ final class ExchangeRates {
       return;
     }
     List<String> measured = new ArrayList<>();
-    for (String sharing : List.of("0", "1")) {
-      SparkSession session = start(sharing);
-      try {
-        ExchangeRates rates = new ExchangeRates(session, measured);
-        if (sharing.equals("0")) {
-          rates.onHosts("Spark's shuffle", false);
-          rates.onHosts("Weft on the host", true);
-        }
-        rates.onGpus(sharing.equals("0") ? "Weft on the GPU, CUDA IPC" : "Weft on the GPU, NCCL");
-      } finally {
-        session.stop();
-      }
+    SparkSession session = start();
+    try {
+      ExchangeRates rates = new ExchangeRates(session, measured);
+      rates.onHosts("Spark's shuffle", false);
+      rates.onHosts("Weft on the host", true);
+      rates.onGpus("Weft on the GPU");
+    } finally {
+      session.stop();
     }
     Files.writeString(
         Path.of(args[0]),
@@ -80,7 +76,7 @@ final class ExchangeRates {
             .formatted(ROWS, ROWS * COLUMNS * Long.BYTES, String.join(",\n  ", measured)));
   }
 
-  private static SparkSession start(String sharing) {
+  private static SparkSession start() {
     SparkSession.Builder builder =
         SparkSession.builder()
             .master(REAL ? "local-cluster[2,7,24576]" : "local-cluster[2,1,1024]")
@@ -96,7 +92,6 @@ final class ExchangeRates {
             .config("spark.sql.adaptive.enabled", "false")
             .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
             .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
-            .config("spark.executorEnv.NCCL_MULTI_RANK_GPU_ENABLE", sharing)
             .config("spark.weft.gpu.exchangeMemory", REAL ? "16g" : "64m");
     if (!TestMachine.isReal()) {
       builder.config("spark.executorEnv.LD_LIBRARY_PATH", TestMachine.doubles().toString());

@@ -35,8 +35,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
@@ -57,7 +55,7 @@ class TwoExecutors {
 
   private SparkSession session;
 
-  private void start(String sharing) {
+  private void start() {
     SparkSession.Builder builder =
         SparkSession.builder()
             .master("local-cluster[2,1,1024]")
@@ -74,7 +72,7 @@ class TwoExecutors {
             // With Spark's checksums of rows, exchanges stay on the host.
             .config("spark.sql.shuffle.orderIndependentChecksum.enabled", "false")
             .config("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false")
-            .config("spark.executorEnv." + SHARING_SWITCH, sharing)
+            .config("spark.executorEnv." + SHARING_SWITCH, "1")
             .config("spark.weft.gpu.exchangeMemory", "64m");
     if (!TestMachine.isReal()) {
       builder.config("spark.executorEnv.LD_LIBRARY_PATH", TestMachine.doubles().toString());
@@ -103,15 +101,12 @@ class TwoExecutors {
 
   /**
    * Compares rows and partitions with Spark's own shuffle, and prints the path. Both executors have
-   * the first GPU.
-   *
-   * @param sharing the switch that lets NCCL take two ranks on one GPU; else CUDA IPC is used
+   * the first GPU, where CUDA IPC is used even if NCCL takes both.
    */
-  @ParameterizedTest
-  @ValueSource(strings = {"0", "1"})
-  void rowsGoBetweenTheirGpus(String sharing) throws IOException {
+  @Test
+  void rowsGoBetweenTheirGpus() throws IOException {
     TestMachine.assume(1);
-    start(sharing);
+    start();
     session.conf().set("spark.weft.enabled", "false");
     List<String> expected = RowTexts.unordered(exchanged(rows()));
     session.conf().set("spark.weft.enabled", "true");
@@ -127,15 +122,15 @@ class TwoExecutors {
     assertThat(paths)
         .as("the path between the GPUs, in the executors' logs")
         .isNotEmpty()
-        .allSatisfy(path -> assertThat(path.contains("go by nccl")).isEqualTo(isShared(sharing)));
+        .allSatisfy(path -> assertThat(path).contains("go by ipc"));
   }
 
   /** One task in each executor; both are ranks of NCCL on the first GPU. */
   @Test
   void tasksOfABarrierStageAreRanksOnTheirGpus() {
     TestMachine.assume(1);
-    assumeTrue(isShared("1"), "NCCL does not let two executors share a GPU");
-    start("1");
+    assumeTrue(isShared(), "NCCL does not let two executors share a GPU");
+    start();
     RDD<Integer> tasks =
         new JavaSparkContext(session.sparkContext()).parallelize(List.of(0, 1), 2).rdd();
     RankFunction function =
@@ -176,9 +171,9 @@ class TwoExecutors {
     }
   }
 
-  private static boolean isShared(String sharing) {
+  private static boolean isShared() {
     try {
-      return NcclLibrary.load(TestMachine.options()).sharesGpus(Map.of(SHARING_SWITCH, sharing));
+      return NcclLibrary.load(TestMachine.options()).sharesGpus(Map.of(SHARING_SWITCH, "1"));
     } catch (UnavailableLibraryException e) {
       return false;
     }

@@ -90,8 +90,6 @@ class JcudaBatchesTest {
   @AfterAll
   static void nothingIsLeftBehind() {
     if (spark != null) {
-      DeviceCatalog catalog = device().catalog();
-      catalog.keys().forEach(key -> catalog.removeShuffle(key.shuffleId()));
       awaitNoMemory();
       spark.close();
       DoubleGpus.assertClean();
@@ -103,7 +101,10 @@ class JcudaBatchesTest {
     assertThat(DoubleGpus.violations()).isEmpty();
   }
 
+  /** Blocks of earlier shuffles stay until the driver collects garbage, so they are removed. */
   private static void awaitNoMemory() {
+    DeviceCatalog catalog = device().catalog();
+    catalog.keys().forEach(key -> catalog.removeShuffle(key.shuffleId()));
     Awaitility.await("no memory of tasks on the device")
         .atMost(Duration.ofSeconds(60))
         .until(() -> device().tiers().memory().takenBytes() == 0);
