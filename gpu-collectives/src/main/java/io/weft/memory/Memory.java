@@ -229,16 +229,6 @@ public final class Memory {
     UNSAFE.putLongVolatile(null, address, value);
   }
 
-  /** Sets an int if it has the expected value; orders memory like a volatile access. */
-  public static boolean compareAndSetInt(long address, int expected, int value) {
-    return UNSAFE.compareAndSwapInt(null, address, expected, value);
-  }
-
-  /** Sets a long if it has the expected value; orders memory like a volatile access. */
-  public static boolean compareAndSetLong(long address, long expected, long value) {
-    return UNSAFE.compareAndSwapLong(null, address, expected, value);
-  }
-
   /** Adds to a long and returns the earlier value; orders memory like a volatile access. */
   public static long getAndAddLong(long address, long delta) {
     return UNSAFE.getAndAddLong(null, address, delta);

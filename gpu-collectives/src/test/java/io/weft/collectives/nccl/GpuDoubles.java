@@ -38,12 +38,6 @@ public final class GpuDoubles {
     return new NcclCommunicators(TestMachine.options(), options, hosts);
   }
 
-  /** As {@link #factory(int, CommunicatorFactory)}, for communicators that can be shrunk. */
-  public static NcclCommunicators shrinking(int ordinal, CommunicatorFactory hosts) {
-    NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER).withShrinking();
-    return new NcclCommunicators(TestMachine.options(), options, hosts);
-  }
-
   /**
    * Skips the test, with the reason, if there are more ranks than GPUs; two may share one where
    * NCCL lets them.
