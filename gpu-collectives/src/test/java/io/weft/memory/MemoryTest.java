@@ -66,15 +66,6 @@ class MemoryTest {
     }
   }
 
-  @Test
-  void addReturnsTheEarlierValue() {
-    Memory.putLong(address, 6);
-    assertThat(Memory.getAndAddLong(address, 10)).isEqualTo(6);
-    assertThat(Memory.getLong(address)).isEqualTo(16);
-    Memory.putLongVolatile(address, 7);
-    assertThat(Memory.getLongAcquire(address)).isEqualTo(7);
-  }
-
   /** Each round's payload is written plainly and published by a release, in both directions. */
   @Test
   void releaseAndAcquireCarryWhatWasWrittenBefore() throws Exception {

@@ -140,7 +140,7 @@ public final class PeerIndex {
     unmapDeleted();
   }
 
-  /** Unmaps unused segments whose files are gone. */
+  /** Unmaps unused segments whose files were deleted. */
   void unmapDeleted() {
     segments.unmapDeleted();
   }
