@@ -108,7 +108,9 @@ class LostFolderTest {
     }
   }
 
-  /** A reader's lease is deleted with the folder, so memory that it has mapped is not used again. */
+  /**
+   * A reader's lease is deleted with the folder, so memory that it has mapped is not used again.
+   */
   @Test
   void whatAReaderHasMappedStaysAsItWas() throws IOException {
     write(owner, new BlockKey(1, 0), 3, SIZES);

@@ -109,11 +109,6 @@ public final class NcclLibrary {
     return major + "." + rest / 100 + "." + rest % 100;
   }
 
-  /** The file of the library. */
-  public Path path() {
-    return path;
-  }
-
   /** The version, such as "2.28.3". */
   public String version() {
     return describe(version);

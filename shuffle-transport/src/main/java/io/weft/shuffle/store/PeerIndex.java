@@ -56,11 +56,6 @@ public final class PeerIndex {
     this.segments = new PeerSegments(folder, counters);
   }
 
-  /** The peer that owns the blocks. */
-  public PeerAddress peer() {
-    return peer;
-  }
-
   /**
    * Holds a shuffle of the peer. The caller closes it.
    *

@@ -47,7 +47,8 @@ final class ClientLink extends RapidsLink implements ClientConnection {
    *
    * @param ticket of the requested tables; null for other requests
    */
-  private record PendingRequest(RapidsTransaction transaction, ReceiveTicket ticket, long startNanos) {
+  private record PendingRequest(
+      RapidsTransaction transaction, ReceiveTicket ticket, long startNanos) {
     Deadline deadline(long nanos) {
       boolean isNewer = ticket != null && ticket.progressNanos() - startNanos > 0;
       return Deadline.since(isNewer ? ticket.progressNanos() : startNanos, nanos);
