@@ -132,6 +132,126 @@ KERNEL(weft_pack_values, values_arguments, 256) {
   }
 }
 
+/* ---- the same values of few partitions, in runs ---- */
+
+struct runs_arguments {
+  struct packing to;
+  uint64_t counts; /* of a sort of one pass: the first sorted row of each digit in each tile. */
+  uint64_t sorted_order;
+  int64_t rows;
+  int64_t columns;
+  struct column column[MAX_COLUMNS]; /* of 1, 2, 4, 8 or 16 bytes. */
+};
+
+/* The digit of a row of a sorted tile: the last one with no more rows before it. */
+INLINE uint32_t digit_of(const uint32_t *before, uint32_t i) {
+  uint32_t digit = 0;
+  UNROLL
+  for (uint32_t step = DIGITS / 2; step > 0; step /= 2) {
+    digit += before[digit + step] <= i ? step : 0;
+  }
+  return digit;
+}
+
+/* Two blocks fit on an SM. Their tiles fit in its cache; smaller blocks would have more tiles. */
+#define RUN_THREADS 512
+#define RUN_ROWS (TILE / RUN_THREADS)
+
+/* Loads some values, then stores them. Without a row, row 0 is loaded and nothing is stored. */
+#define COPY_RUNS(type, loads)                                                         \
+  UNROLL                                                                               \
+  for (int i = 0; i < RUN_ROWS; i += loads) {                                          \
+    type value[loads];                                                                 \
+    UNROLL                                                                             \
+    for (int k = 0; k < loads; k++) {                                                  \
+      value[k] = ((const type *)from)[source[i + k] & 0xffff];                         \
+    }                                                                                  \
+    UNROLL                                                                             \
+    for (int k = 0; k < loads; k++) {                                                  \
+      uint32_t j = (uint32_t)((i + k) * RUN_THREADS + THREAD);                         \
+      if (j < rows) {                                                                  \
+        *(type *)(places[source[i + k] >> 16] + (uint64_t)j * sizeof(type)) = value[k]; \
+      }                                                                                \
+    }                                                                                  \
+  }
+
+/*
+ * Copies the rows of one thread in one column of a tile. A source is a row of the tile, with its
+ * digit in the upper half. The place of a digit is where row 0 of the sorted tile would go.
+ */
+INLINE void copy_runs(const uint64_t *places, const char *from, int64_t bytes,
+                      const uint32_t *source, uint32_t rows) {
+  switch (bytes) {
+    case 1: COPY_RUNS(uint8_t, 8); break;
+    case 2: COPY_RUNS(uint16_t, 8); break;
+    case 4: COPY_RUNS(uint32_t, 8); break;
+    case 8: COPY_RUNS(uint64_t, 8); break;
+    default: COPY_RUNS(struct pair, 4); break;
+  }
+}
+
+/*
+ * A block for each tile of the sort. After one pass, its rows are neighbours in the table. They are
+ * written in sorted order, so that neighbouring threads write neighbouring values of a partition.
+ * The reads are scattered, but one column of a tile fits in the first-level cache.
+ */
+KERNEL(weft_pack_runs, runs_arguments, RUN_THREADS) {
+  SHARED uint32_t before[RUN_THREADS]; /* for each digit, the rows of the tile with lower ones. */
+  SHARED uint32_t shift[DIGITS];       /* from sorted rows of the tile to all sorted rows. */
+  SHARED uint64_t places[2][DIGITS];
+  const uint32_t *counts = (const uint32_t *)a.counts;
+  int64_t tiles = (a.rows + TILE - 1) / TILE;
+  int64_t first_row = BLOCK * TILE;
+
+  /* The rows end where those of the next count start, which may be of the next digit. */
+  uint32_t first = 0;
+  uint32_t end = 0;
+  if (THREAD < DIGITS) {
+    int64_t at = THREAD * tiles + BLOCK;
+    first = counts[at];
+    end = at + 1 < DIGITS * tiles ? counts[at + 1] : (uint32_t)a.rows;
+  }
+  uint32_t rows;
+  uint32_t lower = scan_block(end - first, before, &rows);
+  before[THREAD] = lower;
+  if (THREAD < DIGITS) {
+    shift[THREAD] = first - lower;
+  }
+  SYNC();
+
+  uint32_t source[RUN_ROWS];
+  UNROLL
+  for (int i = 0; i < RUN_ROWS; i++) {
+    uint32_t j = (uint32_t)(i * RUN_THREADS + THREAD);
+    source[i] = 0;
+    if (j < rows) {
+      uint32_t digit = digit_of(before, j);
+      uint32_t row = ((const uint32_t *)a.sorted_order)[shift[digit] + j];
+      source[i] = digit << 16 | (row - (uint32_t)first_row);
+    }
+  }
+
+  const uint32_t *starts = (const uint32_t *)a.to.starts;
+  int is_partition = THREAD < a.to.partitions;
+  int64_t validity = 0;
+  int64_t local = 0; /* of row 0 of the sorted tile, which may be before the partition. */
+  if (is_partition) {
+    validity = validity_section((int64_t)starts[THREAD + 1] - starts[THREAD]);
+    local = (int64_t)first - lower - starts[THREAD];
+  }
+  for (int c = 0; c < a.columns; c++) {
+    const struct column *column = &a.column[c];
+    if (is_partition) {
+      uint64_t at = (uint64_t)column_at(&a.to, column->number, THREAD);
+      at += column->validity != 0 ? validity : 0;
+      places[c & 1][THREAD] = at + (uint64_t)(local * column->bytes);
+    }
+    SYNC(); /* One for each column is enough, because columns take turns with two arrays. */
+    const char *from = (const char *)column->data + first_row * column->bytes;
+    copy_runs(places[c & 1], from, column->bytes, source, rows);
+  }
+}
+
 /* ---- wide values, such as rows of tensors ---- */
 
 struct rows_arguments {

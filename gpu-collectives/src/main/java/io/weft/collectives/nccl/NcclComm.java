@@ -29,6 +29,9 @@ final class NcclComm {
   private static final int SYMMETRIC = 1;
   private static final long POLL_NANOS = 20_000;
 
+  /** A park takes 60 us or more, and NCCL and small kernels often less: waits begin with polls. */
+  private static final long SPIN_NANOS = 100_000;
+
   private final String name;
 
   /**
@@ -115,6 +118,7 @@ final class NcclComm {
 
   /** Waits until NCCL has finished the last call. The watch may end the wait by throwing. */
   void awaitReady(String what, Deadline deadline, Runnable watch) {
+    long start = System.nanoTime();
     while (!isReady(what)) {
       watch.run();
       if (deadline.expired()) {
@@ -123,7 +127,21 @@ final class NcclComm {
             List.of(),
             what + " on " + name + " was not taken by NCCL within " + deadline);
       }
-      LockSupport.parkNanos(POLL_NANOS);
+      pause(start, POLL_NANOS);
+    }
+  }
+
+  /**
+   * The pause between two polls of a wait: a moment at first, then a quarter of the time so far.
+   *
+   * @param longestNanos the limit of a pause
+   */
+  static void pause(long startNanos, long longestNanos) {
+    long elapsed = System.nanoTime() - startNanos;
+    if (elapsed < SPIN_NANOS) {
+      Thread.onSpinWait();
+    } else {
+      LockSupport.parkNanos(Math.min(longestNanos, elapsed / 4));
     }
   }
 

@@ -11,7 +11,6 @@ import io.weft.device.cuda.CudaEvent.CudaMark;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
@@ -19,7 +18,6 @@ import java.util.function.Supplier;
  * engine's thread; other threads only share the reference that stops it.
  */
 final class NcclWaits {
-  private static final long FIRST_PAUSE_NANOS = 5_000;
   private static final long MAX_PAUSE_NANOS = 200_000;
   private static final long WATCH_NANOS = 1_000_000;
 
@@ -71,14 +69,13 @@ final class NcclWaits {
 
   private static void await(
       CudaMark mark, Runnable watch, Deadline deadline, Supplier<CollectiveException> overdue) {
-    long pause = FIRST_PAUSE_NANOS;
+    long start = System.nanoTime();
     while (!mark.isReached()) {
       watch.run();
       if (deadline.expired()) {
         throw overdue.get();
       }
-      LockSupport.parkNanos(pause);
-      pause = Math.min(2 * pause, MAX_PAUSE_NANOS);
+      NcclComm.pause(start, MAX_PAUSE_NANOS);
     }
   }
 

@@ -9,8 +9,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,7 +42,8 @@ class CompiledKernelsTest {
   private static final int SHARED_BYTES = 48 << 10;
 
   private static final int REGISTERS = 64 << 10;
-  private static final int THREADS = 256;
+  private static final Pattern THREADS =
+      Pattern.compile("\\.entry (\\w+)\\([^)]*\\)\\s+\\.maxntid (\\d+)");
 
   @TempDir Path folder;
 
@@ -126,7 +129,12 @@ class CompiledKernelsTest {
     assertThat(table.toString()).isEqualTo(recorded);
   }
 
-  private void appendUse(StringBuilder table, String gpu, Path ptx) {
+  private void appendUse(StringBuilder table, String gpu, Path ptx) throws IOException {
+    Map<String, Integer> threads =
+        THREADS
+            .matcher(Files.readString(ptx))
+            .results()
+            .collect(Collectors.toMap(m -> m.group(1), m -> Integer.parseInt(m.group(2))));
     String cubin = folder.resolve("cubin").toString();
     String said = output("ptxas", "-v", "-arch=" + gpu, "-o", cubin, ptx.toString());
     Matcher use = USE.matcher(said);
@@ -135,7 +143,10 @@ class CompiledKernelsTest {
       int registers = Integer.parseInt(use.group(4));
       int shared = use.group(5) == null ? 0 : Integer.parseInt(use.group(5));
       assertThat(List.of(use.group(2), use.group(3))).as(use.group(1)).containsOnly("0");
-      assertThat(2 * THREADS * registers).as(use.group(1)).isLessThanOrEqualTo(REGISTERS);
+      assertThat(threads).containsKey(use.group(1));
+      assertThat(2 * threads.get(use.group(1)) * registers)
+          .as(use.group(1))
+          .isLessThanOrEqualTo(REGISTERS);
       assertThat(2 * shared).as(use.group(1)).isLessThanOrEqualTo(SHARED_BYTES);
       table.append("%s %s %d/%d%n".formatted(gpu, use.group(1), registers, shared));
     }

@@ -22,6 +22,8 @@ import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.lifecycle.BeforeContainer;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * The kernels in their own source, without a GPU and without a double of its driver: they compute
@@ -134,7 +136,14 @@ class HostKernelsTest {
 
   /** Buffers with the results of a sort. */
   private record Sorted(
-      int rowKeys, int keys, int order, int positions, int starts, int faults, int rows) {}
+      int rowKeys,
+      int keys,
+      int order,
+      int positions,
+      int starts,
+      int faults,
+      int rows,
+      int counts) {}
 
   private static int tiles(int items) {
     return (items + TILE - 1) / TILE;
@@ -147,8 +156,9 @@ class HostKernelsTest {
     int passes = Math.max(1, (bits + 7) / 8);
     int keys = rowKeys;
     int order = -1;
+    int counts = -1;
     for (int pass = 0; pass < passes; pass++) {
-      int counts = run.buffer(4L * DIGITS * tiles(rows), GARBAGE);
+      counts = run.buffer(4L * DIGITS * tiles(rows), GARBAGE);
       run.launch("weft_count", tiles(rows), 256)
           .address(keys)
           .address(counts)
@@ -177,7 +187,7 @@ class HostKernelsTest {
         .address(starts)
         .longs(rows, partitions)
         .end(32);
-    return new Sorted(rowKeys, keys, order, positions, starts, faults, rows);
+    return new Sorted(rowKeys, keys, order, positions, starts, faults, rows, counts);
   }
 
   private static void scan(KernelRun run, int values, int items) {
@@ -188,14 +198,38 @@ class HostKernelsTest {
     }
   }
 
-  /** Every byte of the result is compared, also those between the sections. */
   @Property(tries = 15, shrinking = ShrinkingMode.OFF)
   void partitionsHaveTheirRows(@ForAll long seed) {
     Random random = new Random(seed);
     int rows = 1 + random.nextInt(random.nextBoolean() ? 40 : 700);
-    int partitions = 1 + random.nextInt(20);
+    int partitions = 1 + random.nextInt(random.nextBoolean() ? 20 : 300);
     KernelTable table = new KernelTable(random, rows, 1 + random.nextInt(20), true);
-    int[] keys = random.ints(rows, 0, partitions).toArray();
+    assertPacked(table, random.ints(rows, 0, partitions).toArray(), partitions);
+  }
+
+  /** Full and partial tiles, partitions without rows, one and several passes of the sort. */
+  @ParameterizedTest
+  @CsvSource({
+    "4095, 1, 1",
+    "4096, 200, 1",
+    "4097, 200, 200",
+    "8192, 256, 256",
+    "9001, 256, 3",
+    "9001, 2, 2",
+    "9001, 257, 257",
+    "8193, 600, 5"
+  })
+  void tilesAreWhole(int rows, int partitions, int used) {
+    Random random = new Random(rows + partitions);
+    KernelTable table = new KernelTable(random, rows, 14, true);
+    int[] some = random.ints(used, 0, partitions).toArray();
+    int[] keys = random.ints(rows, 0, used).map(i -> used == partitions ? i : some[i]).toArray();
+    assertPacked(table, keys, partitions);
+  }
+
+  /** Every byte of the result is compared, also those between the sections. */
+  private static void assertPacked(KernelTable table, int[] keys, int partitions) {
+    int rows = keys.length;
     KernelRun run = new KernelRun();
     Sorted sorted = sort(run, run.buffer(ints(keys)), rows, partitions);
     PackedTables packed = new PackedTables(table, keys, partitions);
@@ -294,9 +328,15 @@ class HostKernelsTest {
     nullable.forEach(column -> column.put(run, validity, -1));
     validity.end(64 + all);
     List<KernelColumn> narrow = columns.stream().filter(KernelColumn::isNarrow).toList();
-    Launch values =
-        packed.into(run.forEach("weft_pack_values", table.rows), result, places, sorted);
-    values.address(sorted.rowKeys()).address(sorted.positions()).longs(table.rows, narrow.size());
+    boolean isOnePass = packed.partitions <= DIGITS;
+    Launch launch =
+        isOnePass
+            ? run.launch("weft_pack_runs", tiles(table.rows), 512)
+            : run.forEach("weft_pack_values", table.rows);
+    Launch values = packed.into(launch, result, places, sorted);
+    values.address(isOnePass ? sorted.counts() : sorted.rowKeys());
+    values.address(isOnePass ? sorted.order() : sorted.positions());
+    values.longs(table.rows, narrow.size());
     narrow.forEach(column -> column.put(run, values, -1));
     values.end(64 + all);
     for (KernelColumn column : columns) {

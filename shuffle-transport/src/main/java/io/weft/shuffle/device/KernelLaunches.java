@@ -33,8 +33,14 @@ final class KernelLaunches {
 
   /** Launches a block for each tile of items; no launch without items. */
   static void perTile(CudaStream stream, CudaKernel kernel, long items, KernelArguments arguments) {
+    perTile(stream, kernel, THREADS, items, arguments);
+  }
+
+  /** Launches a block of this many threads for each tile of items; no launch without items. */
+  static void perTile(
+      CudaStream stream, CudaKernel kernel, int threads, long items, KernelArguments arguments) {
     if (items > 0) {
-      kernel.launch(stream, Math.toIntExact(tiles(items)), THREADS, arguments);
+      kernel.launch(stream, Math.toIntExact(tiles(items)), threads, arguments);
     }
   }
 }

@@ -64,12 +64,16 @@ final class PartitionKernels implements AutoCloseable {
     /** Bytes that a warp copies at a time. */
     private static final int STRING_CHUNK = 1024;
 
+    /** The threads of a block that packs a tile. */
+    private static final int RUN_THREADS = 512;
+
     /** Bytes that a thread copies at a time. */
     private static final long LARGEST_UNIT = 16;
 
     private final CudaKernel clear;
     private final CudaKernel packValidity;
     private final CudaKernel packValues;
+    private final CudaKernel packRuns;
     private final CudaKernel packRows;
     private final CudaKernel packOffsets;
     private final CudaKernel packBytes;
@@ -78,6 +82,7 @@ final class PartitionKernels implements AutoCloseable {
       this.clear = module.kernel("weft_clear", COLUMNS - ROWS_BYTES);
       this.packValidity = module.kernel("weft_pack_validity", COLUMNS);
       this.packValues = module.kernel("weft_pack_values", COLUMNS);
+      this.packRuns = module.kernel("weft_pack_runs", COLUMNS);
       this.packRows = module.kernel("weft_pack_rows", ONE_COLUMN);
       this.packOffsets = module.kernel("weft_pack_offsets", ONE_COLUMN);
       this.packBytes = module.kernel("weft_pack_bytes", ONE_COLUMN);
@@ -101,7 +106,7 @@ final class PartitionKernels implements AutoCloseable {
           stream, clear, columns.size() * packing.partitions() * KernelLaunches.WARP, arguments);
     }
 
-    /** The rows that a launch reads: two arrays of 4 bytes for each row. */
+    /** The rows that a launch reads, by two arrays of numbers of 4 bytes. */
     record Rows(long keys, long places, long count) {
       private KernelArguments putInto(KernelArguments arguments) {
         return arguments.putLong(keys).putLong(places).putLong(count);
@@ -114,7 +119,8 @@ final class PartitionKernels implements AutoCloseable {
      * @param sorted partitions and rows in the order of the partitions
      */
     void packValidity(CudaStream stream, Packing packing, Rows sorted, List<KernelColumn> columns) {
-      perRow(stream, packValidity, packing, sorted, columns);
+      KernelLaunches.forEach(
+          stream, packValidity, sorted.count(), arguments(packValidity, packing, sorted, columns));
     }
 
     /**
@@ -123,18 +129,30 @@ final class PartitionKernels implements AutoCloseable {
      * @param rows partitions and positions in the order of the rows
      */
     void packValues(CudaStream stream, Packing packing, Rows rows, List<KernelColumn> columns) {
-      perRow(stream, packValues, packing, rows, columns);
+      KernelLaunches.forEach(
+          stream, packValues, rows.count(), arguments(packValues, packing, rows, columns));
     }
 
-    private static void perRow(
-        CudaStream stream,
-        CudaKernel kernel,
-        Packing packing,
-        Rows rows,
-        List<KernelColumn> columns) {
+    /**
+     * Equals {@link #packValues} after a sort of one pass, but writes values of a partition
+     * together.
+     *
+     * @param tiles the first positions of digits by tile, and rows in the order of the partitions
+     */
+    void packRuns(CudaStream stream, Packing packing, Rows tiles, List<KernelColumn> columns) {
+      KernelLaunches.perTile(
+          stream,
+          packRuns,
+          RUN_THREADS,
+          tiles.count(),
+          arguments(packRuns, packing, tiles, columns));
+    }
+
+    private static KernelArguments arguments(
+        CudaKernel kernel, Packing packing, Rows rows, List<KernelColumn> columns) {
       KernelArguments arguments = rows.putInto(packing.putInto(kernel.arguments()));
       KernelColumn.put(arguments.putLong(columns.size()), columns);
-      KernelLaunches.forEach(stream, kernel, rows.count(), arguments);
+      return arguments;
     }
 
     /** Packs wide values of one column. */

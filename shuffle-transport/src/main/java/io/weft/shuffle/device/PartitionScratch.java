@@ -107,7 +107,10 @@ final class PartitionScratch implements AutoCloseable {
     return orderAfter(passes - 1);
   }
 
-  /** The counts of digits of each tile. */
+  /**
+   * The counts of digits of each tile; after the last pass, the first sorted row of each digit in
+   * each tile.
+   */
   long counts() {
     return address + counts;
   }

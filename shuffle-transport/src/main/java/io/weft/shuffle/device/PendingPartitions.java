@@ -251,17 +251,30 @@ public final class PendingPartitions implements AutoCloseable {
       int count = request.rows();
       Rows rows = new Rows(request.ids(scratch), scratch.positions(), count);
       Rows sorted = new Rows(scratch.sortedKeys(), scratch.sortedOrder(), count);
+      Rows tiles = new Rows(scratch.counts(), scratch.sortedOrder(), count);
       inBatches(toClear(), batch -> kernels.clear(stream, to, batch));
       inBatches(
           columns(KernelColumn::isNullable),
           batch -> kernels.packValidity(stream, to, sorted, batch));
       inBatches(
-          columns(KernelColumn::isNarrow), batch -> kernels.packValues(stream, to, rows, batch));
+          columns(KernelColumn::isNarrow),
+          batch -> {
+            if (isByTile()) {
+              kernels.packRuns(stream, to, tiles, batch);
+            } else {
+              kernels.packValues(stream, to, rows, batch);
+            }
+          });
       columns(KernelColumn::isWide).forEach(column -> kernels.packRows(stream, to, rows, column));
       for (int i = 0; i < request.strings().size(); i++) {
         SortedStrings strings = new SortedStrings(sorted, scratch.lengths(i));
         kernels.packStrings(stream, to, strings, request.strings().get(i));
       }
+    }
+
+    /** Whether the rows that the sort's only pass took as a tile are neighbours in the table. */
+    private boolean isByTile() {
+      return scratch.passes() == 1 && request.order() == 0;
     }
 
     private List<KernelColumn> columns(Predicate<KernelColumn> which) {

@@ -159,6 +159,31 @@ class DevicePartitionerTest {
     }
   }
 
+  /** Full and partial tiles, partitions without rows, one and several passes of the sort. */
+  @ParameterizedTest
+  @CsvSource({
+    "0, 200, 1",
+    "4096, 200, 1",
+    "8192, 200, 200",
+    "12289, 256, 7",
+    "20000, 255, 255",
+    "20000, 300, 9",
+    "20000, 257, 257"
+  })
+  void tilesAreWhole(int rows, int partitions, int used) {
+    List<TableColumn> columns = new RandomTable(rows, 2, 9).columns(70);
+    Random random = new Random(partitions);
+    int[] some = random.ints(used, 0, partitions).toArray();
+    int[] ids = random.ints(rows, 0, used).map(i -> used == partitions ? i : some[i]).toArray();
+    try (HostTable table = new RandomTable(used, 2, 9).fill(gpu.pinned, columns, rows);
+        DeviceTable there = table.upload(gpu.lane, gpu.memory);
+        CudaMemory given = gpu.ints(ids);
+        PendingPartitions pending = partitioner.byIds(gpu.lane, there, given, partitions);
+        PartitionedTable made = pending.pack(TableGpu.deadline())) {
+      assertPartitions(table, made, partitions, row -> ids[row]);
+    }
+  }
+
   /** Several warps copy it, and it does not start at a word. */
   @Test
   void oneHugeRowIsCopiedWhole() {
