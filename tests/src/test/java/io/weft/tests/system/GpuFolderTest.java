@@ -66,7 +66,7 @@ class GpuFolderTest {
       run.awaitSuccess(TIMEOUT);
       assertThat(run.lines(line -> line.contains("\"class\"")))
           .as("classes in\n%s", run.output())
-          .hasSize(10)
+          .hasSize(11)
           .allMatch(line -> line.contains("\"state\": \"passed\""));
     }
     assertThat(Files.readAllLines(results.resolve("results.jsonl")))
