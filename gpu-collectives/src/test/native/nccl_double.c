@@ -33,7 +33,7 @@ const char double_banner[] = "NCCL version 2.12.12+double";
 #elif defined(WEFT_DOUBLE_WITHOUT_WINDOWS)
 #define VERSION 22105
 const char double_banner[] = "NCCL version 2.21.5+double";
-#elif defined(WEFT_DOUBLE_WITHOUT_REVOKE)
+#elif defined(WEFT_DOUBLE_WITHOUT_SHARING)
 #define VERSION 22803
 const char double_banner[] = "NCCL version 2.28.3+double";
 #else
@@ -89,11 +89,6 @@ struct clique {
   long gpu[MAX_RANKS]; /* 0 until the rank has joined. */
   int registered[MAX_RANKS];
   size_t window_bytes[MAX_RANKS];
-  int splits[MAX_RANKS];
-  int color[2][MAX_RANKS]; /* of even and odd splits, as a rank may be one ahead. */
-  int key[2][MAX_RANKS];
-  int shrinks[MAX_RANKS];
-  unsigned excluded[MAX_RANKS];
   struct slot slots[MAX_RANKS][MAX_RANKS];
 };
 
@@ -104,14 +99,10 @@ struct comm {
   int nranks;
   int device;
   pthread_t owner;
-  int owned; /* a part belongs to the thread that uses it first. */
   pthread_t starter;
   int starting;
   volatile int state;
   volatile int aborted;
-  volatile int stopped; /* running work must end: the communicator was revoked or is shrunk. */
-  int revoked;
-  int broken_proxy; /* the permanent error of its proxy. */
   int polls;
   int finalizing;
   int collectives;
@@ -119,8 +110,6 @@ struct comm {
   int graphs; /* pieces of work that graphs refer to. */
   struct comm **out;
   struct window *windows;
-  struct comm **shrinking; /* where the communicator of the survivors goes. */
-  struct comm **splitting; /* where the new communicator goes once all ranks have arrived. */
   struct window **registering; /* where the handle goes once all ranks have registered. */
 };
 
@@ -166,7 +155,6 @@ static __thread struct batch *group;
 static int fault;
 static int death;
 static int hanging;
-static int proxies;
 static int launches;
 
 /* ---- functions that tests call ---- */
@@ -181,12 +169,6 @@ int ncclDoubleMaxBlocks(void) { return last_max_blocks; }
 
 /* The next launches, as many as given, wait without end until they are aborted. */
 void ncclDoubleHang(int operations) { hanging = operations; }
-
-/*
- * While this is not 0, the proxy of a communicator fails with this state when it is polled. As in
- * NCCL, the failure stays: neither revoke nor shrink removes it.
- */
-void ncclDoubleBreakProxies(int state) { proxies = state; }
 
 /* The number of launched collectives and groups since the last call. */
 int ncclDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
@@ -325,7 +307,6 @@ static void *start(void *argument) {
 
 static ncclResult_t launch_start(struct comm *comm, struct comm **out) {
   comm->owner = pthread_self();
-  comm->owned = 1;
   comm->state = ncclInProgress;
   comm->out = out;
   comm->starting = 1;
@@ -408,20 +389,11 @@ ncclResult_t ncclCommInitRankConfig(struct comm **out, int nranks, ncclUniqueId 
 #endif
 
 static ncclResult_t check(struct comm *comm, const char *caller) {
-  if (comm != NULL && !comm->owned) {
-    comm->owner = pthread_self();
-    comm->owned = 1;
-  }
   if (comm == NULL || !pthread_equal(comm->owner, pthread_self())) {
     double_violation("%s from another thread than the one that made the communicator", caller);
     return ncclInvalidUsage;
   }
-  if (comm->revoked) {
-    double_violation("%s on a communicator that was revoked", caller);
-    return ncclInvalidUsage;
-  }
-  if (comm->state == ncclInProgress || comm->polls > 0 || comm->registering != NULL ||
-      comm->splitting != NULL || comm->shrinking != NULL) {
+  if (comm->state == ncclInProgress || comm->polls > 0 || comm->registering != NULL) {
     double_violation("%s while the communicator is still busy", caller);
     return ncclInvalidUsage;
   }
@@ -479,112 +451,10 @@ static int have_all_registered(struct comm *comm) {
   return all;
 }
 
-static int comes_before(struct comm *comm, int which, int one, int other) {
-  int *key = comm->clique->key[which];
-  return key[one] != key[other] ? key[one] < key[other] : one < other;
-}
-
-/* The part of this rank's color, with its ranks ordered by key; no part without a color. */
-static struct comm *part_of(struct comm *comm, int split) {
-  int which = split & 1;
-  int *color = comm->clique->color[which];
-  if (color[comm->rank] < 0) {
-    return NULL;
-  }
-  struct comm *part = calloc(1, sizeof *part);
-  snprintf(part->name, sizeof part->name, "%.100s-%d-%d", comm->name, split, color[comm->rank]);
-  part->device = comm->device;
-  for (int rank = 0; rank < comm->nranks; rank++) {
-    if (color[rank] == color[comm->rank]) {
-      part->nranks++;
-      part->rank += comes_before(comm, which, rank, comm->rank);
-    }
-  }
-  return part;
-}
-
-static int have_all_split(struct comm *comm) {
-  struct clique *clique = comm->clique;
-  take(clique);
-  int split = clique->splits[comm->rank];
-  int all = 1;
-  for (int rank = 0; rank < comm->nranks; rank++) {
-    all &= clique->splits[rank] >= split;
-  }
-  struct comm *part = all ? part_of(comm, split) : NULL;
-  give(clique);
-  if (all) {
-    struct comm **out = comm->splitting;
-    comm->splitting = NULL;
-    *out = NULL;
-    if (part != NULL) {
-      launch_start(part, out);
-      part->owned = 0;
-    }
-  }
-  return all;
-}
-
-/* The part of the ranks that are not excluded, in their order. */
-static struct comm *rest_of(struct comm *comm, int shrink, unsigned excluded) {
-  struct comm *rest = calloc(1, sizeof *rest);
-  snprintf(rest->name, sizeof rest->name, "%.100s-without-%d-%x", comm->name, shrink, excluded);
-  rest->device = comm->device;
-  for (int rank = 0; rank < comm->nranks; rank++) {
-    if (!(excluded >> rank & 1)) {
-      rest->nranks++;
-      rest->rank += rank < comm->rank;
-    }
-  }
-  return rest;
-}
-
-/* All survivors must arrive and exclude the same ranks. */
-static int have_all_shrunk(struct comm *comm) {
-  struct clique *clique = comm->clique;
-  take(clique);
-  int shrink = clique->shrinks[comm->rank];
-  unsigned excluded = clique->excluded[comm->rank];
-  int all = 1;
-  for (int rank = 0; rank < comm->nranks; rank++) {
-    int arrived = clique->shrinks[rank] >= shrink;
-    all &= arrived || excluded >> rank & 1;
-    if (arrived && clique->excluded[rank] != excluded) {
-      double_violation("rank %d leaves out %x, rank %d %x", comm->rank, excluded, rank,
-                       clique->excluded[rank]);
-    }
-  }
-  give(clique);
-  all &= __atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) == 0;
-  if (all) {
-    struct comm **out = comm->shrinking;
-    struct comm *rest = rest_of(comm, shrink, excluded);
-    comm->shrinking = NULL;
-    launch_start(rest, out);
-    rest->owned = 0;
-  }
-  return all;
-}
-
-static int is_proxy_broken(struct comm *comm) {
-  if (proxies != 0 && comm->state != ncclInProgress) {
-    comm->broken_proxy = proxies;
-  }
-  return comm->broken_proxy != 0;
-}
-
 ncclResult_t ncclCommGetAsyncError(struct comm *comm, ncclResult_t *state) {
   if (comm->polls > 0) {
     comm->polls--;
     *state = ncclInProgress;
-  } else if (is_proxy_broken(comm)) {
-    *state = comm->broken_proxy;
-  } else if (comm->shrinking != NULL) {
-    *state = have_all_shrunk(comm) ? ncclSuccess : ncclInProgress;
-  } else if (comm->revoked) {
-    *state = __atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) == 0 ? ncclSuccess : ncclInProgress;
-  } else if (comm->splitting != NULL && comm->state == ncclSuccess) {
-    *state = have_all_split(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->registering != NULL && comm->state == ncclSuccess) {
     *state = have_all_registered(comm) ? ncclSuccess : ncclInProgress;
   } else if (comm->finalizing && comm->state == ncclSuccess) {
@@ -660,7 +530,7 @@ ncclResult_t ncclCommDestroy(struct comm *comm) {
 }
 
 ncclResult_t ncclCommAbort(struct comm *comm) {
-  if (comm->owned && !pthread_equal(comm->owner, pthread_self())) {
+  if (!pthread_equal(comm->owner, pthread_self())) {
     double_violation("ncclCommAbort from another thread than the one that uses it");
   }
   comm->aborted = 1;
@@ -672,100 +542,6 @@ ncclResult_t ncclCommAbort(struct comm *comm) {
   end(comm);
   return ncclSuccess;
 }
-
-/* ---- split ---- */
-
-ncclResult_t ncclCommSplit(struct comm *comm, int color, int key, struct comm **out,
-                           struct config *config) {
-  ncclResult_t result = check(comm, "ncclCommSplit");
-  if (result == ncclSuccess && (color < -1 || config != NULL)) {
-    double_violation("ncclCommSplit with color %d and %s", color, config ? "a config" : "none");
-    result = ncclInvalidArgument;
-  }
-  if (result != ncclSuccess) {
-    return result;
-  }
-  struct clique *clique = comm->clique;
-  take(clique);
-  int which = ++clique->splits[comm->rank] & 1;
-  clique->color[which][comm->rank] = color;
-  clique->key[which][comm->rank] = key;
-  give(clique);
-  comm->splitting = out;
-  return ncclInProgress;
-}
-
-/* ---- revoke and shrink ---- */
-
-static ncclResult_t check_owner(struct comm *comm, const char *caller) {
-  if (!comm->owned) {
-    comm->owner = pthread_self();
-    comm->owned = 1;
-  }
-  if (!pthread_equal(comm->owner, pthread_self()) || comm->aborted || comm->finalizing ||
-      comm->polls > 0 || comm->state == ncclInProgress ||
-      double_current_device() != comm->device) {
-    double_violation("%s from another thread or device, or while the communicator is busy", caller);
-    return ncclInvalidUsage;
-  }
-  return ncclSuccess;
-}
-
-static void stop(struct comm *comm) {
-  comm->stopped = 1;
-  take(comm->clique);
-  ring(comm->clique, comm->rank);
-  give(comm->clique);
-}
-
-#if VERSION >= 22807
-ncclResult_t ncclCommRevoke(struct comm *comm, int flags) {
-  ncclResult_t result = check_owner(comm, "ncclCommRevoke");
-  if (result != ncclSuccess || flags != 0 || comm->revoked) {
-    double_violation("ncclCommRevoke with flags %d, or the second time", flags);
-    return ncclInvalidArgument;
-  }
-  comm->revoked = 1;
-  stop(comm);
-  return ncclInProgress;
-}
-#endif
-
-#if VERSION >= 22703
-/* flags: 0 if nothing runs any more, 1 to end running work. */
-ncclResult_t ncclCommShrink(struct comm *comm, int *excluded, int count, struct comm **out,
-                            struct config *config, int flags) {
-  ncclResult_t result = check_owner(comm, "ncclCommShrink");
-  if (result == ncclSuccess) {
-    result = comm->broken_proxy;
-  }
-  if (result != ncclSuccess) {
-    return result;
-  }
-  unsigned mask = 0;
-  for (int i = 0; i < count; i++) {
-    mask |= 1u << (excluded[i] & 31);
-  }
-  if (count < 1 || __builtin_popcount(mask) != count || mask >> comm->nranks != 0 ||
-      mask >> comm->rank & 1 || config != NULL || flags < 0 || flags > 1) {
-    double_violation("ncclCommShrink on rank %d without %d ranks, %x, flags %d", comm->rank, count,
-                     mask, flags);
-    return ncclInvalidArgument;
-  }
-  if (flags == 0 && (__atomic_load_n(&comm->in_flight, __ATOMIC_SEQ_CST) > 0 ||
-                     (comm->state != ncclSuccess && !comm->revoked))) {
-    double_violation("ncclCommShrink of a communicator that still works or has failed");
-    return ncclInvalidUsage;
-  }
-  stop(comm);
-  take(comm->clique);
-  comm->clique->shrinks[comm->rank]++;
-  comm->clique->excluded[comm->rank] = mask;
-  give(comm->clique);
-  comm->shrinking = out;
-  return ncclInProgress;
-}
-#endif
 
 /* ---- memory and windows ---- */
 
@@ -897,7 +673,7 @@ static void die_if_due(void) {
 static int move(struct comm *comm, struct transfer *transfers, int count) {
   take(comm->clique);
   int left = count;
-  while (left > 0 && !comm->aborted && !comm->stopped) {
+  while (left > 0 && !comm->aborted) {
     char busy[2][MAX_RANKS] = {{0}};
     int progress = 0;
     left = 0;
@@ -918,7 +694,7 @@ static int move(struct comm *comm, struct transfer *transfers, int count) {
     }
   }
   give(comm->clique);
-  return !comm->aborted && !comm->stopped;
+  return !comm->aborted;
 }
 
 /* ---- collectives ---- */
@@ -1082,7 +858,7 @@ static void run_batch(void *argument) {
   if (batch->fault) {
     comm->state = batch->fault;
   } else if (batch->hangs) {
-    while (!comm->aborted && !comm->stopped) {
+    while (!comm->aborted) {
       usleep(100);
     }
   } else {
@@ -1127,7 +903,7 @@ static void start_batch(void *argument) {
   struct batch *batch = argument;
   batch->fault = __atomic_exchange_n(&fault, 0, __ATOMIC_SEQ_CST);
   batch->hangs = hanging > 0 && __atomic_sub_fetch(&hanging, 1, __ATOMIC_SEQ_CST) >= 0;
-  if (batch->comm->aborted || batch->comm->revoked) {
+  if (batch->comm->aborted) {
     double_violation("the launch of a graph with a communicator that was given up");
   }
   __atomic_add_fetch(&batch->comm->in_flight, 1, __ATOMIC_SEQ_CST);

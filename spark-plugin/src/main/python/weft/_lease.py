@@ -12,7 +12,7 @@ from ._files import open_owned
 
 
 class LeaseLost(Exception):
-    """The lease file is gone, or its owner removes it."""
+    """The lease file was deleted, or its owner removes it."""
 
 
 class Lease:

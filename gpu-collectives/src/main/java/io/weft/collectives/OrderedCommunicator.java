@@ -88,10 +88,6 @@ public abstract class OrderedCommunicator implements Communicator {
     return options.timeout();
   }
 
-  public final CommunicatorOptions options() {
-    return options;
-  }
-
   /** The head of every log line of this communicator. */
   protected final String logPrefix() {
     return options.prefix().of(rank(), nranks(), id());

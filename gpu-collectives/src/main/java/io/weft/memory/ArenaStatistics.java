@@ -11,9 +11,9 @@ package io.weft.memory;
  * @param extents the number of extents that are allocated now
  */
 public record ArenaStatistics(
-    Tier memory,
-    Tier disk,
-    Tier privateMemory,
+    TierStatistics memory,
+    TierStatistics disk,
+    TierStatistics privateMemory,
     long peakUsedBytes,
     long allocations,
     long extents) {
@@ -26,9 +26,9 @@ public record ArenaStatistics(
    * @param freshBytes bytes of all segments created so far; constant while memory is reused
    * @param segments segments that exist now
    */
-  public record Tier(long reservedBytes, long usedBytes, long freshBytes, int segments) {
-    Tier plus(Tier other) {
-      return new Tier(
+  public record TierStatistics(long reservedBytes, long usedBytes, long freshBytes, int segments) {
+    TierStatistics plus(TierStatistics other) {
+      return new TierStatistics(
           reservedBytes + other.reservedBytes,
           usedBytes + other.usedBytes,
           freshBytes + other.freshBytes,
@@ -36,7 +36,7 @@ public record ArenaStatistics(
     }
   }
 
-  public Tier of(MemoryKind kind) {
+  TierStatistics of(MemoryKind kind) {
     return switch (kind) {
       case SHARED_MEMORY -> memory;
       case DISK -> disk;
@@ -56,7 +56,7 @@ public record ArenaStatistics(
     return memory.freshBytes + disk.freshBytes + privateMemory.freshBytes;
   }
 
-  public int segments() {
+  int segments() {
     return memory.segments + disk.segments + privateMemory.segments;
   }
 }

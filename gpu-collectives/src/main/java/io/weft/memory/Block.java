@@ -28,10 +28,6 @@ final class Block {
     this.granules = granules;
   }
 
-  int end() {
-    return start + granules;
-  }
-
   /** Cuts off everything after the first granules and returns it, linked after this block. */
   Block split(int first) {
     Block rest = new Block(segment, start + first, granules - first);

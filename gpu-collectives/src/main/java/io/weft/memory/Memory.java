@@ -224,26 +224,6 @@ public final class Memory {
     UNSAFE.putOrderedLong(null, address, value);
   }
 
-  /** Writes a long in the total order of volatile writes; slower than release. */
-  public static void putLongVolatile(long address, long value) {
-    UNSAFE.putLongVolatile(null, address, value);
-  }
-
-  /** Sets an int if it has the expected value; orders memory like a volatile access. */
-  public static boolean compareAndSetInt(long address, int expected, int value) {
-    return UNSAFE.compareAndSwapInt(null, address, expected, value);
-  }
-
-  /** Sets a long if it has the expected value; orders memory like a volatile access. */
-  public static boolean compareAndSetLong(long address, long expected, long value) {
-    return UNSAFE.compareAndSwapLong(null, address, expected, value);
-  }
-
-  /** Adds to a long and returns the earlier value; orders memory like a volatile access. */
-  public static long getAndAddLong(long address, long delta) {
-    return UNSAFE.getAndAddLong(null, address, delta);
-  }
-
   /**
    * The address of byte 0 of a direct buffer; valid as long as the buffer is reachable and open.
    */

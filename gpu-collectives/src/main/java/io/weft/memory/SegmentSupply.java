@@ -31,7 +31,7 @@ final class SegmentSupply {
     restoreFolder = restore;
   }
 
-  /** Runs the action of {@link #onLostFolder} if the folder is gone; returns whether it ran. */
+  /** Runs the action of {@link #onLostFolder} if the folder was deleted; returns whether it ran. */
   boolean restoreFolder() {
     boolean lost = !Files.isDirectory(folder);
     if (lost) {

@@ -16,15 +16,11 @@ import java.util.concurrent.atomic.AtomicReference;
  * process. Thread-safe, but the caller must ensure that no thread uses the memory at close.
  */
 public final class SharedMapping implements AutoCloseable {
-  private final Path file;
   private final long address;
-  private final long size;
   private final AtomicReference<MappedByteBuffer> mapping;
 
-  private SharedMapping(Path file, MappedByteBuffer mapping) {
-    this.file = file;
+  private SharedMapping(MappedByteBuffer mapping) {
     this.address = Memory.addressOf(mapping);
-    this.size = mapping.capacity();
     this.mapping = new AtomicReference<>(mapping);
   }
 
@@ -40,22 +36,13 @@ public final class SharedMapping implements AutoCloseable {
       if (channel.size() != bytes) {
         throw new IOException(file + " has " + channel.size() + " bytes instead of " + bytes);
       }
-      return new SharedMapping(file, channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes));
+      return new SharedMapping(channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes));
     }
   }
 
   /** The address of byte 0 in this process. */
   public long address() {
     return address;
-  }
-
-  /** The length of the mapping in bytes. */
-  public long size() {
-    return size;
-  }
-
-  public Path file() {
-    return file;
   }
 
   /** Unmaps the memory; the file stays. Closing again does nothing. */

@@ -113,8 +113,8 @@ final class Tier {
     return refusal;
   }
 
-  ArenaStatistics.Tier statistics() {
-    return new ArenaStatistics.Tier(reservedBytes, usedBytes, freshBytes, segments);
+  ArenaStatistics.TierStatistics statistics() {
+    return new ArenaStatistics.TierStatistics(reservedBytes, usedBytes, freshBytes, segments);
   }
 
   /**

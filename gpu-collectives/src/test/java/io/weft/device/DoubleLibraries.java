@@ -80,8 +80,6 @@ public final class DoubleLibraries {
 
     void ncclDoubleHang(int operations);
 
-    void ncclDoubleBreakProxies(int state);
-
     int ncclDoubleLaunches();
 
     int ncclDoubleMaxBlocks();
@@ -101,7 +99,7 @@ public final class DoubleLibraries {
         DoubleBuild.olderNccl(folder, "old", "-DWEFT_DOUBLE_OLD", "-Wno-unused-function");
         DoubleBuild.olderNccl(
             folder, "without-windows", "-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function");
-        DoubleBuild.olderNccl(folder, "without-revoke", "-DWEFT_DOUBLE_WITHOUT_REVOKE");
+        DoubleBuild.olderNccl(folder, "without-sharing", "-DWEFT_DOUBLE_WITHOUT_SHARING");
         DoubleBuild.olderCuda(folder, "without-multicast", "-DWEFT_DOUBLE_WITHOUT_MULTICAST");
         DoubleBuild.olderCuda(folder, "of-another-driver", "-DWEFT_DOUBLE_INIT=803");
         return "";

@@ -66,21 +66,6 @@ class MemoryTest {
     }
   }
 
-  @Test
-  void compareAndSetTakesTheExpectedValueOnly() {
-    Memory.putLong(address, 5);
-    assertThat(Memory.compareAndSetLong(address, 4, 6)).isFalse();
-    assertThat(Memory.compareAndSetLong(address, 5, 6)).isTrue();
-    assertThat(Memory.getAndAddLong(address, 10)).isEqualTo(6);
-    assertThat(Memory.getLong(address)).isEqualTo(16);
-    Memory.putInt(address, 5);
-    assertThat(Memory.compareAndSetInt(address, 4, 6)).isFalse();
-    assertThat(Memory.compareAndSetInt(address, 5, 6)).isTrue();
-    assertThat(Memory.getIntAcquire(address)).isEqualTo(6);
-    Memory.putLongVolatile(address, 7);
-    assertThat(Memory.getLongAcquire(address)).isEqualTo(7);
-  }
-
   /** Each round's payload is written plainly and published by a release, in both directions. */
   @Test
   void releaseAndAcquireCarryWhatWasWrittenBefore() throws Exception {

@@ -113,7 +113,8 @@ class SharedArenaFaultTest {
       assertThat(extent.kind()).isEqualTo(MemoryKind.DISK);
       assertThat(arena.refusal(MemoryKind.SHARED_MEMORY))
           .hasValueSatisfying(reason -> assertThat(reason).contains("No space left on device"));
-      assertThat(arena.statistics().memory()).isEqualTo(new ArenaStatistics.Tier(0, 0, 0, 0));
+      assertThat(arena.statistics().memory())
+          .isEqualTo(new ArenaStatistics.TierStatistics(0, 0, 0, 0));
       arena.free(extent);
     }
   }

@@ -90,7 +90,7 @@ public record ExchangeOptions(
   }
 
   /**
-   * How this executor copies its map outputs, and finds those of executors that are gone.
+   * How this executor copies its map outputs, and finds those of executors that have ended.
    *
    * @param store of the copies; the exchange closes it
    * @param place that requests name for blocks that only a copy has, with its writer

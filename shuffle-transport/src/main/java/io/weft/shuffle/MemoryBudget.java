@@ -110,7 +110,7 @@ public final class MemoryBudget implements MemoryLimit {
    * The bytes that this process may take beside shared memory: its heap, its direct memory if that
    * is limited, what the JVM itself needs, and {@code otherBytes}.
    */
-  public static long processBytes(long otherBytes) {
+  static long processBytes(long otherBytes) {
     long heap = Runtime.getRuntime().maxMemory();
     return heap + directBytes() + jvmBytes(heap) + otherBytes;
   }

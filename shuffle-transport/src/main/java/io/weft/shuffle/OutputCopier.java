@@ -41,10 +41,10 @@ final class OutputCopier implements AutoCloseable {
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
 
   /** The most likely to be needed comes first. */
-  private static final Comparator<Waiting> ORDER =
-      Comparator.comparing((Waiting waiting) -> waiting.requested == null)
+  private static final Comparator<QueuedCopy> ORDER =
+      Comparator.comparing((QueuedCopy waiting) -> waiting.requested == null)
           .thenComparingInt(waiting -> -waiting.key.shuffleId())
-          .thenComparingLong(Waiting::number);
+          .thenComparingLong(QueuedCopy::number);
 
   private final BlockCatalog catalog;
   private final CopyOptions options;
@@ -52,7 +52,7 @@ final class OutputCopier implements AutoCloseable {
   private final Thread thread = new Thread(this::run, "weft-copier");
 
   /** Guarded by its own monitor, as are the fields up to {@link #copying}. */
-  private final TreeSet<Waiting> queue = new TreeSet<>(ORDER);
+  private final TreeSet<QueuedCopy> queue = new TreeSet<>(ORDER);
 
   private long queuedBytes;
   private long lastNumber;
@@ -85,7 +85,7 @@ final class OutputCopier implements AutoCloseable {
    * @param since nanoseconds, as of {@code System.nanoTime}
    * @param requested completed when the copy ends; null if no caller waits for it
    */
-  private record Waiting(
+  private record QueuedCopy(
       BlockKey key,
       boolean own,
       long bytes,
@@ -115,7 +115,7 @@ final class OutputCopier implements AutoCloseable {
       ofOthers.add(key);
     }
     synchronized (queue) {
-      queue.add(new Waiting(key, own, bytes, ++lastNumber, System.nanoTime(), null));
+      queue.add(new QueuedCopy(key, own, bytes, ++lastNumber, System.nanoTime(), null));
       queuedBytes += bytes;
       dropped = dropExcess();
       queue.notifyAll();
@@ -126,7 +126,7 @@ final class OutputCopier implements AutoCloseable {
   /** One output may exceed the limit alone. Returns the number of dropped outputs. */
   private int dropExcess() {
     int dropped = 0;
-    Iterator<Waiting> leastNeeded = queue.descendingIterator();
+    Iterator<QueuedCopy> leastNeeded = queue.descendingIterator();
     while (queuedBytes > options.maxBytesInFlight()) {
       long bytes = leastNeeded.next().bytes();
       if (bytes == queuedBytes) {
@@ -182,7 +182,7 @@ final class OutputCopier implements AutoCloseable {
       if (closed) {
         requested.completeExceptionally(new IOException("the executor ends"));
       } else {
-        queue.add(new Waiting(key, own, 0, ++lastNumber, System.nanoTime(), requested));
+        queue.add(new QueuedCopy(key, own, 0, ++lastNumber, System.nanoTime(), requested));
         queue.notifyAll();
       }
     }
@@ -217,7 +217,7 @@ final class OutputCopier implements AutoCloseable {
   private void run() {
     try {
       while (true) {
-        Waiting next = next();
+        QueuedCopy next = next();
         try {
           copy(next);
         } catch (RuntimeException | Error e) {
@@ -239,7 +239,7 @@ final class OutputCopier implements AutoCloseable {
     }
   }
 
-  private void copy(Waiting next) {
+  private void copy(QueuedCopy next) {
     if (next.requested != null) {
       copy(next, next.requested);
     } else if (System.nanoTime() - next.since > options.maxAge().toNanos()) {
@@ -252,7 +252,7 @@ final class OutputCopier implements AutoCloseable {
     }
   }
 
-  private Waiting next() throws InterruptedException {
+  private QueuedCopy next() throws InterruptedException {
     synchronized (queue) {
       while (queue.isEmpty() && !closed) {
         queue.wait();
@@ -260,7 +260,7 @@ final class OutputCopier implements AutoCloseable {
       if (closed) {
         throw new InterruptedException("closed");
       }
-      Waiting next = queue.pollFirst();
+      QueuedCopy next = queue.pollFirst();
       queuedBytes -= next.bytes;
       copying = next.key.shuffleId();
       return next;
@@ -271,7 +271,7 @@ final class OutputCopier implements AutoCloseable {
    * Copies an output. An error must not end the thread. Returns whether this executor has made a
    * complete copy, and the output is still needed.
    */
-  private boolean copy(Waiting next, CompletableFuture<Boolean> done) {
+  private boolean copy(QueuedCopy next, CompletableFuture<Boolean> done) {
     BlockKey key = next.key;
     try {
       if (!next.own && options.listener().isCopied(key)) {

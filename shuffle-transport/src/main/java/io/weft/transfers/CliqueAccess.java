@@ -19,26 +19,26 @@ import java.util.Optional;
  */
 final class CliqueAccess implements AutoCloseable {
   private final CliqueCommunicators.BootstrapOpener rendezvous;
-  private final Kind hosts;
-  private final Optional<Kind> gpus;
+  private final Medium hosts;
+  private final Optional<Medium> gpus;
 
   /** The communicators and the wires for one kind of device. */
-  private record Kind(CliqueCommunicators communicators, TransferWire.Factory wires) {}
+  private record Medium(CliqueCommunicators communicators, TransferWire.Factory wires) {}
 
   CliqueAccess(DeviceTransfers.Resources resources, CommunicatorOptions options) {
     this.rendezvous = resources.rendezvous();
     this.hosts =
-        new Kind(new CliqueCommunicators(resources.communicators(), options), resources.wires());
+        new Medium(new CliqueCommunicators(resources.communicators(), options), resources.wires());
     this.gpus =
         resources
             .gpu()
             .map(
                 gpu ->
-                    new Kind(new CliqueCommunicators(gpu.communicators(), options), gpu.wires()));
+                    new Medium(new CliqueCommunicators(gpu.communicators(), options), gpu.wires()));
   }
 
-  /** Selects the kind. All members of a clique are of one kind. */
-  private Kind kind(CliqueKey key) {
+  /** Selects hosts or GPUs. All members of a clique are of one kind. */
+  private Medium medium(CliqueKey key) {
     return key.members().get(0).device().kind() == Device.Kind.CUDA
         ? gpus.orElseThrow(() -> new TransferException("this executor has no GPU for " + key))
         : hosts;
@@ -51,28 +51,28 @@ final class CliqueAccess implements AutoCloseable {
    */
   CliqueLease acquire(CliqueKey key, CliqueMember self) {
     try (Bootstrap bootstrap = rendezvous.open(key, key.rankOf(self))) {
-      return kind(key).communicators().acquire(key, self, bootstrap);
+      return medium(key).communicators().acquire(key, self, bootstrap);
     } catch (IOException e) {
       throw new TransferException(self + " cannot reach the other end of " + key + ": " + e, e);
     }
   }
 
   TransferWire open(CliqueLease lease) {
-    return kind(lease.key()).wires().open(lease.communicator());
+    return medium(lease.key()).wires().open(lease.communicator());
   }
 
   /** Refuses communicators with a process incarnation that has ended. Returns their abort. */
   Runnable fail(String process, String incarnation, String reason) {
     List<Runnable> aborts = new ArrayList<>();
     aborts.add(hosts.communicators().fail(process, incarnation, reason));
-    gpus.ifPresent(kind -> aborts.add(kind.communicators().fail(process, incarnation, reason)));
+    gpus.ifPresent(medium -> aborts.add(medium.communicators().fail(process, incarnation, reason)));
     return () -> aborts.forEach(Runnable::run);
   }
 
   /** The sums over both kinds. */
   CliqueStatistics statistics() {
     CliqueStatistics own = hosts.communicators().statistics();
-    return gpus.map(kind -> sum(own, kind.communicators().statistics())).orElse(own);
+    return gpus.map(medium -> sum(own, medium.communicators().statistics())).orElse(own);
   }
 
   private static CliqueStatistics sum(CliqueStatistics one, CliqueStatistics other) {
@@ -86,7 +86,7 @@ final class CliqueAccess implements AutoCloseable {
 
   @Override
   public void close() {
-    gpus.ifPresent(kind -> kind.communicators().close());
+    gpus.ifPresent(medium -> medium.communicators().close());
     hosts.communicators().close();
   }
 

@@ -249,7 +249,7 @@ final class CliqueChannel implements AutoCloseable {
 
   /** As {@link #abort}, only if the current round waits for the peer to come. Thread-safe. */
   void abortWait(String reason) {
-    if (rounds.isMeeting()) {
+    if (rounds.isAwaitingPeer()) {
       abort(reason);
     }
   }

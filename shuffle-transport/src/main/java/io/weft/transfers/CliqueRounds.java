@@ -39,7 +39,7 @@ final class CliqueRounds {
   /** Transfers that devices have and that may still wait for their sources. */
   private volatile List<PreparedTransfer> standing = List.of();
 
-  private volatile boolean meeting;
+  private volatile boolean awaitingPeer;
 
   /**
    * Creates the rounds for a queue.
@@ -86,9 +86,9 @@ final class CliqueRounds {
     return matcher.isStuck() && !verdicts.isDue();
   }
 
-  /** Whether this end waits for the peer to come. Thread-safe. */
-  boolean isMeeting() {
-    return meeting;
+  /** Whether this end waits for the peer at the start of a round. Thread-safe. */
+  boolean isAwaitingPeer() {
+    return awaitingPeer;
   }
 
   /** The transfers that move once their sources end, which may be never. Thread-safe. */
@@ -116,7 +116,7 @@ final class CliqueRounds {
     }
     Optional<ManifestEntry> verdict = verdicts.own();
     counters.increment(TransferCounter.MANIFESTS);
-    meet();
+    awaitPeer();
     Manifest manifest = new Manifest();
     verdict.ifPresent(each -> offerFirst(manifest, each));
     boolean leaves = leaving && leaves();
@@ -147,19 +147,19 @@ final class CliqueRounds {
    * Waits for the peer: both ends send an empty manifest. If that fails, so do the transfers that
    * were queued before. Later ones have more time, and get a new communicator.
    */
-  private void meet() {
+  private void awaitPeer() {
     Set<PreparedTransfer> queued = Collections.newSetFromMap(new IdentityHashMap<>());
     queued.addAll(queue.all());
-    meeting = true;
+    awaitingPeer = true;
     try {
       if (!connection.wire().exchange(new Manifest()).isEmpty()) {
-        throw new IllegalArgumentException("the peer has sent offers before both ends have met");
+        throw new IllegalArgumentException("the peer has sent offers before both ends were ready");
       }
     } catch (RuntimeException e) {
       failReady(e, transfer -> queued.contains(transfer) && isReady(transfer));
       throw e;
     } finally {
-      meeting = false;
+      awaitingPeer = false;
     }
   }
 

@@ -387,8 +387,8 @@ public final class DeviceTransfers implements AutoCloseable {
     byDevice.forEach((device, own) -> launchers.get(device).launch(own));
   }
 
-  /** The receive buffers of the host, for preallocation. */
-  public TransferBuffers buffers() {
+  /** The receive buffers of the host. */
+  TransferBuffers buffers() {
     return buffers;
   }
 

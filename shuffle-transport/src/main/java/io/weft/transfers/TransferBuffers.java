@@ -74,24 +74,6 @@ public final class TransferBuffers implements ReceiveMemory, AutoCloseable {
     return new TransferBuffer(extent.address(), bytes, () -> takeBack(block));
   }
 
-  /**
-   * Allocates buffers in advance, so that {@code count} buffers of this size can be taken without
-   * an allocation while they are not idle for long.
-   *
-   * @throws ArenaFullException if the arena is full; earlier allocations stay
-   * @throws IOException as {@link #take} does
-   */
-  public void preallocate(long bytes, int count) throws IOException {
-    List<TransferBuffer> buffers = new ArrayList<>();
-    try {
-      for (int i = 0; i < count; i++) {
-        buffers.add(take(bytes));
-      }
-    } finally {
-      buffers.forEach(TransferBuffer::close);
-    }
-  }
-
   private static long rounded(long bytes) {
     if (bytes > STEP_BYTES) {
       return Math.min((bytes + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES, MAX_BYTES);

@@ -93,7 +93,7 @@ class LostFolderTest {
     assertReads(reader, 1, 2);
     assertThat(blocks(ExchangeCounter.REMOTE_BLOCKS)).isEqualTo(3);
     assertThat(blocks(ExchangeCounter.SAME_HOST_BLOCKS)).isEqualTo(6);
-    assertThat(blocks(ExchangeCounter.LEASES_TAKEN)).as("the first lease is gone").isEqualTo(2);
+    assertThat(blocks(ExchangeCounter.LEASES_TAKEN)).as("the first lease was deleted").isEqualTo(2);
     assertReads(owner, 1, 2);
   }
 
@@ -108,7 +108,9 @@ class LostFolderTest {
     }
   }
 
-  /** A reader's lease is gone with the folder, so memory that it has mapped is not used again. */
+  /**
+   * A reader's lease is deleted with the folder, so memory that it has mapped is not used again.
+   */
   @Test
   void whatAReaderHasMappedStaysAsItWas() throws IOException {
     write(owner, new BlockKey(1, 0), 3, SIZES);

@@ -151,7 +151,7 @@ class DefinitionEventsTest extends TransferFixture {
     received.close();
   }
 
-  /** Trap 6: the producer of the source is gone. */
+  /** Trap 6: the producer of the source has ended. */
   @Test
   void aDroppedProducerIsAnErrorOnBothSides() {
     executors.start(2);

@@ -120,7 +120,10 @@ class TransferBuffersTest {
     try (TransferBuffer large = buffers.take(2 * MIB)) {
       assertThat(large.bytes()).isEqualTo(2 * MIB);
     }
-    buffers.preallocate(1 << 10, 5);
+    try (TransferBuffer one = buffers.take(1 << 10);
+        TransferBuffer two = buffers.take(1 << 10)) {
+      assertThat(one.address()).isNotEqualTo(two.address());
+    }
     long allocated = buffers.statistics().allocated();
     try (TransferBuffer one = buffers.take(1000);
         TransferBuffer two = buffers.take(4096)) {

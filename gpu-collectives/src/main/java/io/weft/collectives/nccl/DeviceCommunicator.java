@@ -8,13 +8,9 @@ import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.VirtualMemory;
 import java.util.List;
-import java.util.Optional;
 
 /** What the implementation over NCCL offers beyond {@link GpuCommunicator}. */
 public interface DeviceCommunicator extends GpuCommunicator {
-  /** The color of a rank that joins no part of a split. */
-  int NO_COLOR = -1;
-
   /**
    * Runs sends and receives as {@link #runGroup(List)} does, but after work of this process's
    * devices. They are enqueued at once. The device waits for that work; the host does not.
@@ -38,17 +34,6 @@ public interface DeviceCommunicator extends GpuCommunicator {
    * @throws UnsupportedOperationException unless the options are {@link NcclOptions#forPairs}
    */
   Communicator beside();
-
-  /**
-   * Splits this communicator. All ranks call it together, in the order of their operations. This
-   * communicator stays usable unless the split fails, which breaks it. The new communicator shares
-   * no failures with this one, has its options, and must be closed too.
-   *
-   * @param color 0 or more; ranks with one color form one communicator; NO_COLOR to join none
-   * @param key orders the ranks of a color; ranks with equal keys keep their order
-   * @return empty without a color
-   */
-  Optional<DeviceCommunicator> split(int color, int key);
 
   /**
    * Lets the devices of all ranks access this memory directly. All ranks call it together, in the

@@ -28,7 +28,7 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
     Communicator collectives = hosts.create(bootstrap, common);
     try {
       return new HostCommunicatorPair(
-          collectives, hosts.create(new DerivedBootstrap(bootstrap, pairsId, "pairs"), common));
+          collectives, hosts.create(new PairsBootstrap(bootstrap, pairsId), common));
     } catch (RuntimeException | Error e) {
       collectives.close();
       throw e;
@@ -41,14 +41,13 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
   }
 
   /**
-   * Uses one rendezvous again, under another id, for a further communicator of the same ranks.
-   * Owned by the first rendezvous and ends with it.
+   * Uses the rendezvous of the first communicator again for the second, under another id. Owned by
+   * the first and ends with it.
    *
    * @param base the first rendezvous
-   * @param id of the further communicator
-   * @param name prefix of its rounds; unique for each communicator
+   * @param id of the second communicator
    */
-  record DerivedBootstrap(Bootstrap base, UniqueId id, String name) implements Bootstrap {
+  private record PairsBootstrap(Bootstrap base, UniqueId id) implements Bootstrap {
     @Override
     public int rank() {
       return base.rank();
@@ -61,7 +60,7 @@ record HostCommunicatorPair(Communicator collectives, Communicator pairs) {
 
     @Override
     public List<byte[]> exchange(String round, byte[] mine, Deadline deadline) {
-      return base.exchange(name + round, mine, deadline);
+      return base.exchange("pairs" + round, mine, deadline);
     }
 
     @Override

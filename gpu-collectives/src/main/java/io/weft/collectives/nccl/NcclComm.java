@@ -3,8 +3,6 @@ package io.weft.collectives.nccl;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import io.weft.collectives.CollectiveException;
-import io.weft.collectives.nccl.NcclFunctions.NcclRevokeFunctions;
-import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
 import io.weft.collectives.nccl.NcclFunctions.NcclWindowFunctions;
 import io.weft.device.Deadline;
 import java.lang.ref.Reference;
@@ -29,8 +27,6 @@ final class NcclComm {
   static final int UNDEFINED = Integer.MIN_VALUE;
 
   private static final int SYMMETRIC = 1;
-  private static final int NOTHING_RUNS = 0;
-  private static final int END_WHAT_RUNS = 1;
   private static final long POLL_NANOS = 20_000;
 
   /** A park takes 60 us or more, and NCCL and small kernels often less: waits begin with polls. */
@@ -45,7 +41,6 @@ final class NcclComm {
   private final Memory place;
 
   private long handle;
-  private boolean revoked;
 
   private NcclComm(String name, Memory place) {
     this.name = name;
@@ -148,103 +143,6 @@ final class NcclComm {
     } else {
       LockSupport.parkNanos(Math.min(longestNanos, elapsed / 4));
     }
-  }
-
-  /**
-   * Splits this communicator. All ranks call it together. The part belongs to the first thread that
-   * uses it, and that thread must await it.
-   *
-   * @param color 0 or more; ranks with one color form one part; -1 to join none
-   * @param key orders the ranks of a part
-   * @return the part, null without a color
-   */
-  NcclComm split(String part, int color, int key, Deadline deadline, Runnable watch) {
-    Memory made = new Memory(Long.BYTES);
-    made.clear();
-    check(
-        NcclFunctions.ncclCommSplit(handle, color, key, Pointer.nativeValue(made), 0),
-        "ncclCommSplit");
-    try {
-      awaitReady("splitting", deadline, watch);
-    } catch (RuntimeException e) {
-      abort();
-      throw e;
-    } finally {
-      Reference.reachabilityFence(made);
-    }
-    return made.getLong(0) == 0 ? null : new NcclComm(part, made);
-  }
-
-  /**
-   * Ends all running work and keeps the communicator, which then allows only {@link #shrink} and
-   * {@link #abort}.
-   *
-   * @return false if this version of NCCL or the communicator's state does not allow it; then abort
-   *     it. A failure of NCCL's network stays in the state, so after one the result is always
-   *     false.
-   */
-  boolean revoke(Deadline deadline) {
-    if (handle == 0 || revoked || !NcclLibrary.loaded().revokes() || isBusy()) {
-      return revoked;
-    }
-    int result = NcclRevokeFunctions.ncclCommRevoke(handle, 0);
-    while (result == NcclLibrary.IN_PROGRESS && !deadline.expired()) {
-      LockSupport.parkNanos(POLL_NANOS);
-      result = state();
-    }
-    revoked = result == NcclLibrary.SUCCESS;
-    return revoked;
-  }
-
-  /** Whether the last call is still in progress. Only an abort is allowed then. */
-  boolean isBusy() {
-    return state() == NcclLibrary.IN_PROGRESS;
-  }
-
-  private int state() {
-    int[] state = new int[1];
-    int result = NcclFunctions.ncclCommGetAsyncError(handle, state);
-    return result == NcclLibrary.SUCCESS ? state[0] : result;
-  }
-
-  /** Whether it was aborted or has ended. */
-  boolean hasEnded() {
-    return handle == 0;
-  }
-
-  /**
-   * Creates a communicator of the surviving ranks, which all call it together. The result belongs
-   * to the first thread that uses it, and that thread must await it. This communicator must still
-   * be aborted.
-   *
-   * @param excluded the ranks that are left out, ascending, one or more
-   */
-  NcclComm shrink(String rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
-    Memory made = new Memory(Long.BYTES);
-    made.clear();
-    Memory ranks = new Memory((long) Integer.BYTES * excluded.size());
-    for (int i = 0; i < excluded.size(); i++) {
-      ranks.setInt((long) Integer.BYTES * i, excluded.get(i));
-    }
-    try {
-      check(
-          NcclShrinkFunctions.ncclCommShrink(
-              handle,
-              Pointer.nativeValue(ranks),
-              excluded.size(),
-              Pointer.nativeValue(made),
-              0,
-              revoked ? NOTHING_RUNS : END_WHAT_RUNS),
-          "ncclCommShrink");
-      awaitReady("shrinking", deadline, watch);
-    } catch (RuntimeException e) {
-      abort();
-      throw e;
-    } finally {
-      Reference.reachabilityFence(made);
-      Reference.reachabilityFence(ranks);
-    }
-    return new NcclComm(rest, made);
   }
 
   /**

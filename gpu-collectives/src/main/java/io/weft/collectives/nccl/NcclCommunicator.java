@@ -5,7 +5,6 @@ import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.DataType;
 import io.weft.collectives.GpuBuffer;
@@ -30,7 +29,6 @@ import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -40,7 +38,6 @@ import java.util.function.Consumer;
 final class NcclCommunicator extends OrderedCommunicator
     implements DeviceCommunicator, GraphCapturer {
   private final NcclOptions nccl;
-  private final CommunicatorFactory hosts;
   private final AtomicLong waitNanos = new AtomicLong();
   private final NcclEnginePair sides;
   private final NcclEngineLane collectives;
@@ -52,11 +49,9 @@ final class NcclCommunicator extends OrderedCommunicator
       Bootstrap bootstrap,
       CommunicatorOptions common,
       NcclOptions nccl,
-      CommunicatorFactory hosts,
       HostCommunicatorPair pair) {
     super(Bootstrapped.of(bootstrap), common);
     this.nccl = nccl;
-    this.hosts = hosts;
     this.sides = NcclEnginePair.open(self(), nccl, pair, waitNanos);
     this.collectives = sides.collectives();
     this.pairs = sides.pairs();
@@ -77,67 +72,6 @@ final class NcclCommunicator extends OrderedCommunicator
           collectives, "connecting", () -> collectives.engine().connect(collectivesId, deadline));
     }
     sides.run(pairs, "connecting", () -> pairs.engine().connect(pairsId, deadline));
-  }
-
-  /** Takes over communicators that were split off: first for collectives, then for pairs. */
-  void connect(NcclComm forCollectives, NcclComm forPairs, Deadline deadline) {
-    sides.run(
-        collectives, "connecting", () -> collectives.engine().connect(forCollectives, deadline));
-    sides.run(pairs, "connecting", () -> pairs.engine().connect(forPairs, deadline));
-  }
-
-  /** Adds the parts that NCCL splits off: first for collectives, then for pairs. */
-  void splitBoth(List<NcclComm> parts, int color, int key, Deadline deadline) {
-    for (NcclEngineLane side : sides.both()) {
-      sides.run(side, "splitting", () -> side.engine().split(parts, color, key, deadline));
-    }
-  }
-
-  /** Breaks this communicator unless it is broken, and returns when nothing of it runs any more. */
-  void retire(Deadline deadline) {
-    abort("its surviving ranks form another one");
-    boolean unused = awaitIdle(deadline);
-    for (NcclEngineLane side : sides.both()) {
-      NcclEngineLane.settle(side.lane().submit("retiring", side.engine()::abort));
-    }
-  }
-
-  /**
-   * Why {@link #shrinkBoth} is impossible; empty if it is possible. Call this after {@link
-   * #retire}.
-   */
-  Optional<String> whyNoShrinking() {
-    if (nccl.pairsOnly()) {
-      return Optional.of("it is for sends and receives only");
-    }
-    if (!nccl.shrinks()) {
-      return Optional.of("its options do not keep broken communicators");
-    }
-    Optional<String> reason = NcclLibrary.loaded().whyNoShrinking();
-    boolean kept = collectives.engine().isShrinkable() && pairs.engine().isShrinkable();
-    return reason.isPresent() || kept
-        ? reason
-        : Optional.of(
-            "operations still ran when it broke, or NCCL's network failed, so it had to be"
-                + " aborted");
-  }
-
-  /** Adds NCCL's communicators of the surviving ranks: for collectives, then for pairs. */
-  void shrinkBoth(List<NcclComm> rest, List<Integer> excluded, Deadline deadline, Runnable watch) {
-    for (NcclEngineLane side : sides.both()) {
-      sides.runAlone(
-          side, "shrinking", () -> rest.add(side.engine().shrink(excluded, deadline, watch)));
-    }
-  }
-
-  /** Throws if this communicator is unusable, with the reason that the ranks know on the host. */
-  void requireUsable() {
-    failure()
-        .or(() -> collectives.agreement().peerFailure())
-        .ifPresent(
-            failure -> {
-              throw failure;
-            });
   }
 
   @Override
@@ -298,19 +232,6 @@ final class NcclCommunicator extends OrderedCommunicator
     Memory.putInt(verdict.address(), mine);
     runInTurn("agreeing on a replay", deadline -> host().allReduce(verdict, ReduceOp.MAX));
     return Memory.getInt(verdict.address());
-  }
-
-  @Override
-  public Optional<DeviceCommunicator> split(int color, int key) {
-    requireCollectives("a split");
-    if (color < NO_COLOR) {
-      throw CollectiveException.invalid("color " + color + " is neither NO_COLOR nor 0 or more");
-    }
-    AtomicReference<Optional<DeviceCommunicator>> part = new AtomicReference<>();
-    runInTurn(
-        "splitting a communicator",
-        deadline -> part.set(new NcclSplit(this, hosts, deadline).run(color, key)));
-    return part.get();
   }
 
   @Override

@@ -6,7 +6,6 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.BootstrapRounds;
-import io.weft.collectives.nccl.HostCommunicatorPair.DerivedBootstrap;
 import io.weft.device.Deadline;
 import io.weft.device.probe.ProbeOptions;
 import java.nio.ByteBuffer;
@@ -74,26 +73,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
     }
   }
 
-  /**
-   * Creates a communicator of the survivors of a broken one, which must still be closed. It shrinks
-   * NCCL's own communicators if all survivors kept them ({@link NcclOptions#withShrinking}).
-   * Otherwise, or if that fails, it creates new ones. The log says which, and why.
-   *
-   * @param broken this rank's end; it is aborted unless it is broken
-   * @param survivors the rendezvous of the surviving ranks
-   * @throws CollectiveException of kind INVALID or MISMATCH, on all ranks, if they are not ranks of
-   *     one communicator, or no rank is missing
-   */
-  public DeviceCommunicator shrink(
-      DeviceCommunicator broken, Bootstrap survivors, CommunicatorOptions common) {
-    if (!(broken instanceof NcclCommunicator whole)) {
-      throw CollectiveException.invalid(broken + " is not of NCCL");
-    }
-    return new NcclShrink(whole, survivors, common, options, hosts)
-        .run(() -> create(new DerivedBootstrap(survivors, survivors.id(), "anew"), common));
-  }
-
-  static void giveUp(NcclCommunicator communicator, Throwable cause) {
+  private static void giveUp(NcclCommunicator communicator, Throwable cause) {
     communicator.abort("it could not be created: " + cause.getMessage());
     communicator.close();
   }
@@ -170,7 +150,7 @@ public final class NcclCommunicators implements CommunicatorFactory {
   private NcclCommunicator open(
       Bootstrap bootstrap, CommunicatorOptions common, HostCommunicatorPair pair) {
     try {
-      return new NcclCommunicator(bootstrap, common, options, hosts, pair);
+      return new NcclCommunicator(bootstrap, common, options, pair);
     } catch (RuntimeException | Error e) {
       pair.close();
       throw e;

@@ -44,13 +44,9 @@ final class NcclEngine {
    */
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
-  /** After a failure, work either ends within this time or runs without end. */
-  private static final Duration QUIET_TIMEOUT = Duration.ofMillis(200);
-
   private final String name;
   private final OperationAgreement agreement;
   private final NcclWaits waits;
-  private final boolean shrinks;
   private final int maxBlocks;
   private final CudaStream stream;
   private final EngineStaging staging;
@@ -82,7 +78,6 @@ final class NcclEngine {
     this.rank = agreement.host().rank();
     this.nranks = agreement.host().nranks();
     this.waits = new NcclWaits(name, agreement, stop);
-    this.shrinks = options.shrinks();
     this.maxBlocks = options.maxBlocks();
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.staging = new EngineStaging(stream, options.stagingBytes());
@@ -94,13 +89,7 @@ final class NcclEngine {
   /** Connects to the other ranks in NCCL. */
   void connect(byte[] id, Deadline deadline) {
     stream.device().use();
-    connect(NcclComm.start(name, id, rank, nranks, maxBlocks), deadline);
-  }
-
-  /** Takes over a communicator whose creation has started. */
-  void connect(NcclComm started, Deadline deadline) {
-    stream.device().use();
-    comm = started;
+    comm = NcclComm.start(name, id, rank, nranks, maxBlocks);
     waits.useCommunicator(comm);
     try {
       comm.awaitReady("creating a communicator of " + nranks, deadline, waits.watch());
@@ -190,29 +179,6 @@ final class NcclEngine {
   /** Ends a graph if it still exists. None of it may be running. */
   void endGraph(NcclGraph graph) {
     graphs.end(graph);
-  }
-
-  /** Splits NCCL's communicator, together with the other ranks; see {@link NcclComm#split}. */
-  void split(List<NcclComm> parts, int color, int key, Deadline deadline) {
-    guarded(
-        () -> {
-          NcclComm part = comm.split(name + "-part", color, key, deadline, waits.watch());
-          if (part != null) {
-            parts.add(part);
-          }
-          return Algorithm.NCCL;
-        });
-  }
-
-  /** Whether the broken communicator was kept and runs nothing any more. */
-  boolean isShrinkable() {
-    return comm != null && !comm.hasEnded() && !deviceBusy;
-  }
-
-  /** Creates NCCL's communicator of the surviving ranks; see {@link NcclComm#shrink}. */
-  NcclComm shrink(List<Integer> excluded, Deadline deadline, Runnable watch) {
-    stream.device().use();
-    return comm.shrink(name + "-rest", excluded, deadline, watch);
   }
 
   /**
@@ -352,26 +318,10 @@ final class NcclEngine {
     stream.device().use();
     graphs.close();
     peers.stop();
-    if (comm != null && !keep()) {
+    if (comm != null) {
       comm.abort();
     }
     settle();
-  }
-
-  /** Whether NCCL's communicator was kept, not aborted, and runs nothing any more. */
-  private boolean keep() {
-    if (!shrinks || comm.hasEnded() || NcclLibrary.loaded().whyNoShrinking().isPresent()) {
-      return false;
-    }
-    if (NcclLibrary.loaded().revokes()) {
-      return comm.revoke(Deadline.after(IDLE_TIMEOUT));
-    }
-    try {
-      return !comm.isBusy() && stream.awaitIdle(Deadline.after(QUIET_TIMEOUT));
-    } catch (CudaException e) {
-      LOG.warn("{}: the device failed, so NCCL is aborted", name, e);
-      return false;
-    }
   }
 
   /**

@@ -103,18 +103,6 @@ final class NcclEnginePair {
     return event;
   }
 
-  /** Runs work of an engine that has been stopped. Its failure does not stop the other engine. */
-  void runAlone(NcclEngineLane side, String what, Lane.Work work) {
-    Event event = side.lane().submit(what, work);
-    try {
-      event.await(Deadline.after(self.timeout().plus(NcclEngineLane.SETTLING)));
-    } catch (EventFailedException e) {
-      throw asCollective(e.getCause());
-    } catch (EventTimeoutException e) {
-      throw givenUp(e);
-    }
-  }
-
   /**
    * Waits until both engines have released all buffers, and only then returns or throws. It throws
    * the first failure of both sides, because the later one often only reports that the other side

@@ -24,8 +24,6 @@ final class NcclFunctions {
 
   static native int ncclCommAbort(long comm);
 
-  static native int ncclCommSplit(long comm, int color, int key, long out, long config);
-
   static native int ncclMemAlloc(long[] address, long bytes);
 
   static native int ncclMemFree(long address);
@@ -52,27 +50,6 @@ final class NcclFunctions {
   static native int ncclSend(long send, long count, int type, int peer, long comm, long stream);
 
   static native int ncclRecv(long receive, long count, int type, int peer, long comm, long stream);
-
-  /**
-   * Functions that NCCL has from {@link NcclLibrary#SHRINKS} on; otherwise as {@link
-   * NcclFunctions}.
-   */
-  static final class NcclShrinkFunctions {
-    private NcclShrinkFunctions() {}
-
-    static native int ncclCommShrink(
-        long comm, long excluded, int count, long out, long config, int flags);
-  }
-
-  /**
-   * Functions that NCCL has from {@link NcclLibrary#REVOKES} on; otherwise as {@link
-   * NcclFunctions}.
-   */
-  static final class NcclRevokeFunctions {
-    private NcclRevokeFunctions() {}
-
-    static native int ncclCommRevoke(long comm, int flags);
-  }
 
   /** Functions that NCCL has since 2.27.3. {@link NcclLibrary#load} binds them if they exist. */
   static final class NcclWindowFunctions {

@@ -2,8 +2,6 @@ package io.weft.collectives.nccl;
 
 import com.sun.jna.Pointer;
 import io.weft.collectives.CollectiveException;
-import io.weft.collectives.nccl.NcclFunctions.NcclRevokeFunctions;
-import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
 import io.weft.collectives.nccl.NcclFunctions.NcclVersionFunction;
 import io.weft.collectives.nccl.NcclFunctions.NcclWindowFunctions;
 import io.weft.device.NativeBinding;
@@ -28,12 +26,6 @@ public final class NcclLibrary {
 
   /** The first version with windows. */
   static final int WINDOWS = 22703;
-
-  /** The first version that creates a communicator of the surviving ranks of another. */
-  static final int SHRINKS = 22703;
-
-  /** The first version that ends the work on a communicator and keeps it. */
-  static final int REVOKES = 22807;
 
   /** The first version that accepts several ranks on one GPU, if its environment says so. */
   static final int SHARES_GPUS = 23003;
@@ -79,10 +71,6 @@ public final class NcclLibrary {
       NativeBinding.bind(path, NcclFunctions.class);
       if (version >= WINDOWS) {
         NativeBinding.bind(path, NcclWindowFunctions.class);
-        NativeBinding.bind(path, NcclShrinkFunctions.class);
-      }
-      if (version >= REVOKES) {
-        NativeBinding.bind(path, NcclRevokeFunctions.class);
       }
       loaded = new NcclLibrary(path, version);
       LOG.info("{} is loaded", loaded);
@@ -121,11 +109,6 @@ public final class NcclLibrary {
     return major + "." + rest / 100 + "." + rest % 100;
   }
 
-  /** The file of the library. */
-  public Path path() {
-    return path;
-  }
-
   /** The version, such as "2.28.3". */
   public String version() {
     return describe(version);
@@ -143,17 +126,6 @@ public final class NcclLibrary {
             "NCCL " + version() + " has no windows, which came with " + describe(WINDOWS));
   }
 
-  /** Why a broken communicator cannot be shrunk; empty if it can. */
-  public Optional<String> whyNoShrinking() {
-    return version >= SHRINKS
-        ? Optional.empty()
-        : Optional.of(
-            "NCCL "
-                + version()
-                + " cannot shrink communicators, which came with "
-                + describe(SHRINKS));
-  }
-
   /**
    * Whether it takes several ranks on one GPU.
    *
@@ -165,10 +137,6 @@ public final class NcclLibrary {
 
   static boolean sharesGpus(int version, Map<String, String> environment) {
     return version >= SHARES_GPUS && "1".equals(environment.get(SHARING_SWITCH));
-  }
-
-  boolean revokes() {
-    return version >= REVOKES;
   }
 
   /** The exception for a failed call, with NCCL's own description. */

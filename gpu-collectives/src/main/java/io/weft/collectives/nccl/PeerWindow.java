@@ -168,7 +168,7 @@ public final class PeerWindow implements ReachableMemory {
 
   /**
    * Frees this rank's memory if this rank has departed and the others have departed too or their
-   * processes are gone.
+   * processes have ended.
    *
    * @param deadline for the device to read the messages of the others
    * @return whether the memory is free, by this call or an earlier one

@@ -306,12 +306,12 @@ public final class SymmetricArena implements AutoCloseable {
   }
 
   /** The bytes that this rank has reserved. */
-  public synchronized long reservedBytes() {
+  synchronized long reservedBytes() {
     return segments.stream().mapToLong(SymmetricSegment::bytes).sum();
   }
 
   /** The bytes of windows that are not free yet, including signals. */
-  public synchronized long usedBytes() {
+  synchronized long usedBytes() {
     return segments.stream()
         .mapToLong(segment -> segment.bytes() - segment.ledger().freeBytes())
         .sum();

@@ -46,7 +46,7 @@ public record SymmetricOptions(
     return new SymmetricOptions(memory, cache, bytes, poison);
   }
 
-  public SymmetricOptions withPoison(boolean wanted) {
+  SymmetricOptions withPoison(boolean wanted) {
     return new SymmetricOptions(memory, cache, segmentBytes, wanted);
   }
 }

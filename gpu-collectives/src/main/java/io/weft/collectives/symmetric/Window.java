@@ -184,7 +184,7 @@ public final class Window implements BufferOwner, AutoCloseable {
   }
 
   /** The last value that a peer has signalled. Everything that it wrote before is visible. */
-  public int signalled(int peer, int slot) {
+  int signalled(int peer, int slot) {
     return Memory.getIntAcquire(signalAddress(rank(), peer, slot));
   }
 
@@ -223,11 +223,6 @@ public final class Window implements BufferOwner, AutoCloseable {
     }
   }
 
-  /** Writes to all ranks at once. */
-  public Multicast multicast() {
-    return new HostFanOut(this);
-  }
-
   /** Keeps the memory mapped until {@link #release}. */
   void retain() {
     uses.retain();
@@ -255,62 +250,5 @@ public final class Window implements BufferOwner, AutoCloseable {
   @Override
   public String toString() {
     return "symmetric window #" + number + " of " + bytes + " bytes";
-  }
-
-  /**
-   * Multicast without hardware support. Each rank starts with the rank after itself, so their
-   * targets differ.
-   */
-  static final class HostFanOut implements Multicast {
-    private final Window window;
-
-    HostFanOut(Window window) {
-      this.window = window;
-    }
-
-    @Override
-    public void write(TypedBuffer source, long offset) {
-      for (int i = 1; i <= window.nranks(); i++) {
-        window.put(source, (window.rank() + i) % window.nranks(), offset);
-      }
-    }
-
-    @Override
-    public void signal(int slot, int value) {
-      for (int i = 1; i <= window.nranks(); i++) {
-        window.signal((window.rank() + i) % window.nranks(), slot, value);
-      }
-    }
-
-    @Override
-    public String mechanism() {
-      return "host fan-out";
-    }
-  }
-
-  /**
-   * Writes that reach all ranks of a window at once. The host copies to one rank after the other.
-   * NVLink sends once, and the switch copies. In both cases a rank sees the bytes only after an
-   * acquire: write, then {@link #signal}; the readers wait for the signal.
-   *
-   * <p>Thread-safe for ranges that do not overlap.
-   */
-  public interface Multicast {
-    /**
-     * Writes the bytes at the same offset of every rank, including this one.
-     *
-     * @param source may be this rank's own part of the window
-     * @throws IndexOutOfBoundsException if the bytes are not all within the window
-     */
-    void write(TypedBuffer source, long offset);
-
-    /**
-     * Calls {@link Window#signal} for every rank, including this one, after everything written
-     * before.
-     */
-    void signal(int slot, int value);
-
-    /** The mechanism, for logs: "host fan-out" or "nvlink". */
-    String mechanism();
   }
 }

@@ -51,7 +51,7 @@ public final class CudaDevice implements AutoCloseable {
   }
 
   /** Free bytes of the device's memory. */
-  public long freeBytes() {
+  long freeBytes() {
     use();
     long[] free = new long[1];
     CudaLibrary.check(CudaFunctions.cuMemGetInfo_v2(free, new long[1]), "cuMemGetInfo of " + this);

@@ -36,9 +36,4 @@ public class CudaException extends RuntimeException {
   public boolean isOutOfMemory() {
     return code == OUT_OF_MEMORY;
   }
-
-  /** The driver's number, such as 2 for CUDA_ERROR_OUT_OF_MEMORY. */
-  public int code() {
-    return code;
-  }
 }

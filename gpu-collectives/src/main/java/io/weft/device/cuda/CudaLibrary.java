@@ -143,7 +143,7 @@ public final class CudaLibrary {
   }
 
   /** The library's file. */
-  public Path path() {
+  Path path() {
     return path;
   }
 

@@ -1,7 +1,6 @@
 package io.weft.device.cuda;
 
 import io.weft.device.Event;
-import io.weft.device.cuda.CudaMemoryPool.PoolSegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**

@@ -113,7 +113,7 @@ public final class IpcMemory implements AutoCloseable {
   }
 
   /** Completes when the memory is unmapped and the owning process may be told. */
-  public Event unmapped() {
+  Event unmapped() {
     return unmapped;
   }
 

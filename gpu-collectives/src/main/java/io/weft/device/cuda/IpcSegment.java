@@ -1,6 +1,5 @@
 package io.weft.device.cuda;
 
-import io.weft.device.cuda.CudaMemoryPool.PoolSegment;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;

@@ -3,7 +3,6 @@ package io.weft.device.cuda;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.Objects;
 
 /**
  * The struct of a kernel's arguments, written field by field in their order. Each field must be at
@@ -36,16 +35,6 @@ public final class KernelArguments {
     require(Long.BYTES);
     fields.putLong(value);
     return this;
-  }
-
-  /**
-   * Appends the start address of a range of device memory.
-   *
-   * @throws IndexOutOfBoundsException when the range is not within the memory
-   */
-  public KernelArguments putAddress(CudaMemory memory, long offset, long bytes) {
-    Objects.checkFromIndexSize(offset, bytes, memory.bytes());
-    return putLong(memory.address() + offset);
   }
 
   /** Fills the rest with zeros, for arrays that are not full. */

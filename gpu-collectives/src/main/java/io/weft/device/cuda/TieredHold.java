@@ -13,10 +13,6 @@ public final class TieredHold implements AutoCloseable {
     this.memory = memory;
   }
 
-  public long bytes() {
-    return memory.bytes();
-  }
-
   /**
    * Copies the memory of any tier to the host; the memory does not move.
    *

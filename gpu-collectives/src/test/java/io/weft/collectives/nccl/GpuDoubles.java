@@ -1,7 +1,5 @@
 package io.weft.collectives.nccl;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import io.weft.collectives.CommunicatorFactory;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.testgpus.TestMachine;
@@ -38,24 +36,19 @@ public final class GpuDoubles {
     return new NcclCommunicators(TestMachine.options(), options, hosts);
   }
 
-  /** As {@link #factory(int, CommunicatorFactory)}, for communicators that can be shrunk. */
-  public static NcclCommunicators shrinking(int ordinal, CommunicatorFactory hosts) {
-    NcclOptions options = NcclOptions.on(device(ordinal)).withLinger(LINGER).withShrinking();
-    return new NcclCommunicators(TestMachine.options(), options, hosts);
-  }
-
   /**
    * Skips the test, with the reason, if there are more ranks than GPUs; two may share one where
    * NCCL lets them.
    */
   static void assumeRanks(int nranks) {
-    if (TestMachine.count() >= nranks) {
-      return;
+    boolean shareOne =
+        nranks == 2
+            && TestMachine.count() == 1
+            && NcclLibrary.load(TestMachine.options())
+                .sharesGpus(TestMachine.options().environment());
+    if (!shareOne) {
+      TestMachine.assume(nranks);
     }
-    NcclLibrary nccl = NcclLibrary.load(TestMachine.options());
-    assumeTrue(
-        nranks == 2 && nccl.sharesGpus(TestMachine.options().environment()),
-        () -> nranks + " ranks on " + TestMachine.count() + " GPUs, which " + nccl + " refuses");
   }
 
   /**

@@ -2,9 +2,6 @@ package io.weft.collectives.nccl;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.sun.jna.Memory;
-import com.sun.jna.Pointer;
-import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
 import io.weft.device.Deadline;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.Lane.Priority;
@@ -135,28 +132,5 @@ class NcclDoubleTest {
     awaitReady(other);
     assertThat(NcclFunctions.ncclCommDestroy(other.handle())).isZero();
     assertThat(DoubleLibraries.violations()).contains("ncclCommDestroy, which blocks");
-  }
-
-  @Test
-  void useOfARevokedCommunicator() {
-    awaitReady(comm);
-    assertThat(comm.revoke(Deadline.after(Duration.ofSeconds(60)))).isTrue();
-    assertThat(allGather(memory.address(), stream)).isNotZero();
-    assertThat(DoubleLibraries.violations())
-        .contains("ncclAllGather on a communicator that was revoked");
-  }
-
-  @Test
-  void shrinkWithoutTheOtherRanks() {
-    awaitReady(comm);
-    try (Memory excluded = new Memory(Integer.BYTES);
-        Memory place = new Memory(Long.BYTES)) {
-      excluded.setInt(0, 0);
-      int result =
-          NcclShrinkFunctions.ncclCommShrink(
-              comm.handle(), Pointer.nativeValue(excluded), 1, Pointer.nativeValue(place), 0, 0);
-      assertThat(result).isNotZero();
-    }
-    assertThat(DoubleLibraries.violations()).contains("ncclCommShrink on rank 0 without 1 ranks");
   }
 }

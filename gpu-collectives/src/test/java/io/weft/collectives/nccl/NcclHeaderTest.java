@@ -4,8 +4,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.weft.collectives.DataType;
 import io.weft.collectives.ReduceOp;
-import io.weft.collectives.nccl.NcclFunctions.NcclRevokeFunctions;
-import io.weft.collectives.nccl.NcclFunctions.NcclShrinkFunctions;
 import io.weft.collectives.nccl.NcclFunctions.NcclVersionFunction;
 import io.weft.collectives.nccl.NcclFunctions.NcclWindowFunctions;
 import io.weft.device.HeaderCheck;
@@ -22,8 +20,6 @@ class NcclHeaderTest {
       """
       NcclLibrary.OLDEST NCCL_VERSION(2, 19, 3)
       NcclLibrary.WINDOWS NCCL_VERSION(2, 27, 3)
-      NcclLibrary.SHRINKS NCCL_VERSION(2, 27, 3)
-      NcclLibrary.REVOKES NCCL_VERSION(2, 28, 7)
       NcclLibrary.SHARES_GPUS NCCL_VERSION(2, 30, 3)
       NcclLibrary.SUCCESS ncclSuccess
       NcclLibrary.REMOTE_ERROR ncclRemoteError
@@ -34,12 +30,9 @@ class NcclHeaderTest {
       NcclComm.CONFIG_VERSION NCCL_VERSION(2, 18, 0)
       NcclComm.UNDEFINED NCCL_CONFIG_UNDEF_INT
       NcclComm.SYMMETRIC NCCL_WIN_COLL_SYMMETRIC
-      NcclComm.NOTHING_RUNS NCCL_SHRINK_DEFAULT
-      NcclComm.END_WHAT_RUNS NCCL_SHRINK_ABORT
       NcclComm.POLL_NANOS
       NcclCalls.BYTES ncclInt8
       MemorySharing$WindowAgreement.ALIGNMENT NCCL_WIN_REQUIRED_ALIGNMENT
-      DeviceCommunicator.NO_COLOR NCCL_SPLIT_NOCOLOR
       """;
 
   private static final Map<DataType, String> TYPES =
@@ -71,8 +64,6 @@ class NcclHeaderTest {
             .functions(NcclVersionFunction.class, "1")
             .functions(NcclFunctions.class, "1")
             .functions(NcclWindowFunctions.class, "NCCL_VERSION_CODE >= 22703")
-            .functions(NcclShrinkFunctions.class, "NCCL_VERSION_CODE >= 22703")
-            .functions(NcclRevokeFunctions.class, "NCCL_VERSION_CODE >= 22807")
             .constants(NcclLibrary.class.getPackage(), CONSTANTS)
             .struct(
                 "ncclConfig_t",

@@ -106,7 +106,7 @@ class ProcessRanksTest {
     assertThat(all(ranks, "check")).containsOnly("right");
   }
 
-  /** The copies of the others end with an error when the memory of the process is gone. */
+  /** The copies of the others end with an error when the process and its memory have ended. */
   @Test
   void rankKilledInTheMiddleOfCopiesByTheKernelIsNamed() throws Exception {
     List<RankProcess> ranks = start(Placement.SHARED_MEMORY, 4, Duration.ofMinutes(5));

@@ -24,7 +24,6 @@ import io.weft.collectives.nccl.DeviceBuffer;
 import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
 import io.weft.collectives.nccl.MulticastCommunicators;
-import io.weft.collectives.nccl.NcclCommunicators;
 import io.weft.collectives.nccl.SharingCommunicators;
 import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.DoubleLibraries;
@@ -32,7 +31,6 @@ import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.OpenDescriptors;
-import io.weft.logging.CapturedLogs;
 import io.weft.testgpus.TestMachine;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -167,7 +165,7 @@ final class RankProcess implements AutoCloseable {
   }
 
   private static CommunicatorFactory ofNccl(int rank, CommunicatorFactory hosts) {
-    return GpuDoubles.shrinking(Integer.getInteger("weft.test.gpu", rank), hosts);
+    return GpuDoubles.factory(Integer.getInteger("weft.test.gpu", rank), hosts);
   }
 
   private static void say(String text) {
@@ -219,7 +217,6 @@ final class RankProcess implements AutoCloseable {
             bootstrap = SocketBootstrap.join(UniqueId.decode(where[0]), place, nranks - 1);
             say("joins");
           }
-          case "shrink" -> shrink();
           case "check" -> check();
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
           case "gather" -> gather();
@@ -247,20 +244,6 @@ final class RankProcess implements AutoCloseable {
       } catch (AssertionError e) {
         say("wrong: " + e.getMessage());
       }
-    }
-
-    /** Continues with the remaining ranks, and reports how. */
-    private void shrink() {
-      Communicator broken = communicator;
-      communicator =
-          ((NcclCommunicators) factory).shrink((DeviceCommunicator) broken, bootstrap, options);
-      bootstrap.close();
-      broken.close();
-      say(
-          CapturedLogs.lines().stream()
-              .filter(line -> line.contains("shrunk"))
-              .findFirst()
-              .orElse("nothing was logged"));
     }
 
     private void check() {

@@ -152,40 +152,10 @@ class WindowTest {
                     () -> window.get(four, 0, Long.MAX_VALUE),
                     () -> window.signal(0, Window.SLOTS, 1),
                     () -> window.signal(2, 0, 1),
-                    () -> window.buffer(60, DataType.INT64, 1),
-                    () -> window.multicast().write(four, 60))) {
+                    () -> window.buffer(60, DataType.INT64, 1))) {
               assertThatThrownBy(wrong::run).isInstanceOf(IndexOutOfBoundsException.class);
             }
             window.put(four, 1, 48);
-          });
-    }
-  }
-
-  @Test
-  void multicastReachesAllRanksBeforeItsSignal() {
-    try (RankGang gang = Gangs.host(folder.resolve("host"), 3)) {
-      onWindows(
-          gang,
-          3 * 400,
-          (communicator, window) -> {
-            int rank = window.rank();
-            TypedBuffer mine = ints(100);
-            for (int round = 1; round <= 50; round++) {
-              int now = round;
-              Values.fill(mine, index -> rank * 100 + index + now);
-              window.multicast().write(mine, rank * 400L);
-              window.multicast().signal(2, round);
-              for (int peer = 0; peer < 3; peer++) {
-                int from = peer;
-                window.await(peer, 2, round, Gangs.soon());
-                Values.check(
-                    "multicast of rank " + peer,
-                    window.buffer(peer * 400L, DataType.INT32, 100),
-                    index -> from * 100 + index + now);
-              }
-              communicator.barrier();
-            }
-            assertThat(window.multicast().mechanism()).isEqualTo("host fan-out");
           });
     }
   }

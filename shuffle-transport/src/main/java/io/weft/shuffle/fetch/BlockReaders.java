@@ -58,7 +58,7 @@ public final class BlockReaders {
    * @param arena memory for received blocks
    * @param limits of each reader and of all readers together
    * @param key of encrypted chunks; empty if encryption is off
-   * @param copies of map outputs whose executor is gone; empty if there are none
+   * @param copies of map outputs whose executor has ended; empty if there are none
    * @param counters of the exchange
    */
   public BlockReaders(

@@ -56,7 +56,7 @@ public final class BlockClient implements PeerConnections, AutoCloseable {
 
   /**
    * A living host refuses at once. One that is off fails after the connect timeout, or after about
-   * three seconds if its network knows that it is gone.
+   * three seconds if its network reports it as unreachable.
    */
   private static final long LATE_NANOS = TimeUnit.SECONDS.toNanos(1);
 

@@ -249,7 +249,7 @@ public final class ExecutorFolder implements AutoCloseable {
   /**
    * Sets the action that runs when the folder was deleted, before it is created again. It must
    * ensure that no memory which readers may have found in the folder is used again: their leases
-   * are gone.
+   * were deleted.
    */
   public void onLoss(Runnable action) {
     loss = action;
@@ -294,7 +294,7 @@ public final class ExecutorFolder implements AutoCloseable {
     }
     loss.run();
     lossHandled = true;
-    // Its file is gone. While it is open, this process cannot lock a file of that name.
+    // Its file was deleted. While it is open, this process cannot lock a file of that name.
     alive.close();
     ExecutorFiles.remove(path);
     Path root = path.getParent().getParent().getParent();

@@ -264,7 +264,7 @@ final class FolderSweep {
         Path target = Files.readSymbolicLink(entry);
         return isOurs(target) ? treeBytes(target) : 0;
       } catch (IOException e) {
-        LOG.debug("{} was removed meanwhile, or its target is gone", entry, e);
+        LOG.debug("{} was removed meanwhile, or its target does not exist", entry, e);
         return 0;
       }
     }

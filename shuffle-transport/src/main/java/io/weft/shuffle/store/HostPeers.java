@@ -62,7 +62,7 @@ public final class HostPeers implements AutoCloseable {
     peers.values().removeIf(Optional::isEmpty);
   }
 
-  /** Unmaps unused segments of peers whose files are gone, so that their memory returns. */
+  /** Unmaps unused segments of peers whose files were deleted, so that their memory returns. */
   public void unmapDeleted() {
     peers.values().forEach(peer -> peer.ifPresent(PeerIndex::unmapDeleted));
   }

@@ -23,7 +23,7 @@ public final class IncomingOutput implements AutoCloseable {
   private final CRC32C crc = new CRC32C();
 
   private ByteArrayOutputStream start = new ByteArrayOutputStream(MigrationFormat.HEAD_BYTES);
-  private MigrationFormat.Head head;
+  private MigrationFormat.MigrationHead head;
   private MapOutput index;
   private MapOutputWriter writer;
   private int partition;

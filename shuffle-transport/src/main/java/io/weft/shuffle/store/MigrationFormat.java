@@ -37,7 +37,7 @@ final class MigrationFormat {
    * @param indexBytes of the index, at most {@link MapOutputFormat#MAX_BYTES}
    * @param checksum of the chunks
    */
-  record Head(int indexBytes, int checksum) {}
+  record MigrationHead(int indexBytes, int checksum) {}
 
   /**
    * Encodes the head and index of an output. Reads every byte of its chunks.
@@ -86,7 +86,7 @@ final class MigrationFormat {
    * @param bytes the {@link #HEAD_BYTES} bytes of the head
    * @throws IOException if it is not a head of this version
    */
-  static Head decode(byte[] bytes) throws IOException {
+  static MigrationHead decode(byte[] bytes) throws IOException {
     ByteBuffer head = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     int magic = head.getInt();
     int version = head.getInt();
@@ -99,6 +99,6 @@ final class MigrationFormat {
     if (indexBytes < 1 || indexBytes > MapOutputFormat.MAX_BYTES) {
       throw new IOException("a migrated map output with an index of " + indexBytes + " bytes");
     }
-    return new Head(indexBytes, head.getInt());
+    return new MigrationHead(indexBytes, head.getInt());
   }
 }

@@ -56,11 +56,6 @@ public final class PeerIndex {
     this.segments = new PeerSegments(folder, counters);
   }
 
-  /** The peer that owns the blocks. */
-  public PeerAddress peer() {
-    return peer;
-  }
-
   /**
    * Holds a shuffle of the peer. The caller closes it.
    *
@@ -140,7 +135,7 @@ public final class PeerIndex {
     unmapDeleted();
   }
 
-  /** Unmaps unused segments whose files are gone. */
+  /** Unmaps unused segments whose files were deleted. */
   void unmapDeleted() {
     segments.unmapDeleted();
   }

@@ -73,7 +73,7 @@ public final class BatchChecksum {
     };
   }
 
-  private static ColumnUpdate ofVector(int ordinal, ColumnHash hash) {
+  private static ColumnUpdate ofVector(int ordinal, VectorUpdate hash) {
     return (batch, hashes) -> hash.update(batch.column(ordinal), batch.numRows(), hashes);
   }
 
@@ -153,7 +153,7 @@ public final class BatchChecksum {
 
   /** Updates the hashes of rows with a column. */
   @FunctionalInterface
-  private interface ColumnHash {
+  private interface VectorUpdate {
     void update(ColumnVector vector, int rows, long[] hashes);
   }
 
@@ -186,7 +186,7 @@ public final class BatchChecksum {
   }
 
   /** Values of fixed width. */
-  private static final class Fixed implements ColumnHash {
+  private static final class Fixed implements VectorUpdate {
     private final StorageForm form;
     private final FixedGetter getter;
     private final FixedSource source = new FixedSource();
@@ -259,7 +259,7 @@ public final class BatchChecksum {
   }
 
   /** Strings and other runs of bytes. */
-  private static final class Bytes implements ColumnHash {
+  private static final class Bytes implements VectorUpdate {
     private final BytesSource source;
     private final RowNumbers numbers = new RowNumbers();
 
@@ -283,7 +283,7 @@ public final class BatchChecksum {
   }
 
   /** Arrays of numbers. */
-  private static final class Numbers implements ColumnHash {
+  private static final class Numbers implements VectorUpdate {
     private final ColumnLayout element;
     private final Nested values;
     private final StorageForm form;

@@ -102,11 +102,6 @@ public final class ExactScatter implements AutoCloseable {
     return rows.clone();
   }
 
-  /** Chunks written so far. */
-  public long chunks() {
-    return builders.batches();
-  }
-
   /** Frees the builders' memory. Rows that were not written are lost. Idempotent. */
   @Override
   public void close() {

@@ -208,7 +208,7 @@ public final class OutputAdoptions implements AutoCloseable {
   /**
    * Sends readers of outputs of an executor to places that have the same bytes. Returns at once.
    *
-   * @param from the executor, which is gone, leaves or cannot be reached
+   * @param from the executor, which has ended, leaves or cannot be reached
    * @param outputs the other places of outputs of any executors, by map id, by shuffle
    */
   void move(String from, Map<Integer, Map<Long, BlockManagerId>> outputs) {

@@ -55,8 +55,8 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
    */
   private static final long ADOPTION_MILLIS = 100;
 
-  /** Time to the second look, for failures whose outputs Spark forgets late. */
-  private static final long SECOND_LOOK_MILLIS = 60;
+  /** Time to the second check, for failures whose outputs Spark forgets late. */
+  private static final long SECOND_CHECK_MILLIS = 60;
 
   /** Copies of a leaving executor are gathered for this time, because a move visits all outputs. */
   private static final long GATHER_MILLIS = 150;
@@ -312,16 +312,16 @@ public final class SurvivingOutputs extends SparkListener implements AutoCloseab
   private void moveSoon(String executor) {
     if (lost.add(executor)) {
       ScheduledFuture<?> unused =
-          moves.schedule(() -> look(executor), ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
+          moves.schedule(() -> moveOrRestore(executor), ADOPTION_MILLIS, TimeUnit.MILLISECONDS);
     }
   }
 
-  private void look(String executor) {
+  private void moveOrRestore(String executor) {
     lost.remove(executor);
     if (state.isRunning(executor)) {
       restore(executor);
       ScheduledFuture<?> unused =
-          moves.schedule(() -> restore(executor), SECOND_LOOK_MILLIS, TimeUnit.MILLISECONDS);
+          moves.schedule(() -> restore(executor), SECOND_CHECK_MILLIS, TimeUnit.MILLISECONDS);
     } else {
       move(executor, copies);
     }

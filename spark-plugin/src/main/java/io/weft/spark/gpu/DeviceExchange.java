@@ -222,17 +222,11 @@ public final class DeviceExchange {
   }
 
   /**
-   * Starts to copy a table to the host.
+   * Starts to copy a section of a table to the host.
    *
-   * @param to address of memory for the whole table, which must stay valid until the event is
-   *     released
-   * @return complete when the table is on the host
+   * @param to address of memory for the section, which must stay valid until the event is released
+   * @return complete when the section is on the host
    */
-  public Event download(DeviceTable table, long to) {
-    return download(table, 0, table.bytes(), to);
-  }
-
-  /** Like {@link #download(DeviceTable, long)}, for a section of the table. */
   Event download(DeviceTable table, long offset, long bytes, long to) {
     Event copied =
         downloads.copy(

@@ -93,17 +93,6 @@ public final class DeviceUploader implements AutoCloseable {
   }
 
   /**
-   * Appends the rows of a batch. The caller may change the batch afterwards.
-   *
-   * @throws IOException if there is no host memory to gather the rows
-   */
-  public void append(ColumnarBatch batch) throws IOException {
-    for (int row = 0; row < batch.numRows(); ) {
-      row = append(batch, row);
-    }
-  }
-
-  /**
    * Appends rows of a batch: at most as many as fill one table, by sizes measured beforehand. The
    * batch must not change until all of its rows are appended.
    *

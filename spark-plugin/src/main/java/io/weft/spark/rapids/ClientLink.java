@@ -31,7 +31,7 @@ import scala.Enumeration;
 /** The client's end of a connection: sends requests to a server and receives its blocks. */
 final class ClientLink extends RapidsLink implements ClientConnection {
   private final ClientSide side;
-  private final Map<Long, Waiting> waiting = new HashMap<>();
+  private final Map<Long, PendingRequest> waiting = new HashMap<>();
   private final List<GrantedBlock> granted = new ArrayList<>();
   private RapidsShuffleClient client;
 
@@ -47,7 +47,8 @@ final class ClientLink extends RapidsLink implements ClientConnection {
    *
    * @param ticket of the requested tables; null for other requests
    */
-  private record Waiting(RapidsTransaction transaction, ReceiveTicket ticket, long startNanos) {
+  private record PendingRequest(
+      RapidsTransaction transaction, ReceiveTicket ticket, long startNanos) {
     Deadline deadline(long nanos) {
       boolean isNewer = ticket != null && ticket.progressNanos() - startNanos > 0;
       return Deadline.since(isNewer ? ticket.progressNanos() : startNanos, nanos);
@@ -104,10 +105,10 @@ final class ClientLink extends RapidsLink implements ClientConnection {
             .execute(
                 () -> {
                   if (ended() != null) {
-                    fail(new Waiting(transaction, ticket, 0), ended());
+                    fail(new PendingRequest(transaction, ticket, 0), ended());
                     return;
                   }
-                  waiting.put(header, new Waiting(transaction, ticket, System.nanoTime()));
+                  waiting.put(header, new PendingRequest(transaction, ticket, System.nanoTime()));
                   send(new Request(number, header, payload));
                 });
     if (!taken) {
@@ -116,7 +117,7 @@ final class ClientLink extends RapidsLink implements ClientConnection {
     return transaction;
   }
 
-  private void fail(Waiting request, String reason) {
+  private void fail(PendingRequest request, String reason) {
     request.transaction().fail(reason);
     if (request.ticket() != null) {
       side.receives().fail(request.ticket(), reason);
@@ -128,7 +129,7 @@ final class ClientLink extends RapidsLink implements ClientConnection {
     if (message instanceof Response response) {
       answered(response);
     } else if (message instanceof Refusal refusal && refusal.ofRequest()) {
-      Waiting request = waiting.remove(refusal.number());
+      PendingRequest request = waiting.remove(refusal.number());
       if (request != null) {
         fail(request, refusal.reason());
       }
@@ -141,7 +142,7 @@ final class ClientLink extends RapidsLink implements ClientConnection {
   }
 
   private void answered(Response response) {
-    Waiting request = waiting.remove(response.header());
+    PendingRequest request = waiting.remove(response.header());
     if (request != null) {
       MetadataTransportBuffer answer =
           new MetadataTransportBuffer(side.message(response.payload()));
@@ -202,7 +203,7 @@ final class ClientLink extends RapidsLink implements ClientConnection {
   @Override
   void expire() {
     long nanos = side.settings().deadline().toNanos();
-    for (Map.Entry<Long, Waiting> entry : new ArrayList<>(waiting.entrySet())) {
+    for (Map.Entry<Long, PendingRequest> entry : new ArrayList<>(waiting.entrySet())) {
       Deadline deadline = entry.getValue().deadline(nanos);
       if (deadline.expired()) {
         waiting.remove(entry.getKey());
@@ -226,7 +227,7 @@ final class ClientLink extends RapidsLink implements ClientConnection {
 
   @Override
   void endAll(String reason) {
-    for (Waiting request : new ArrayList<>(waiting.values())) {
+    for (PendingRequest request : new ArrayList<>(waiting.values())) {
       fail(request, reason);
     }
     waiting.clear();

@@ -222,7 +222,7 @@ public final class CopyFolder implements CopyStore {
   /**
    * Renews the mark, which keeps the folder from sweeps.
    *
-   * @throws NoSuchFileException if the folder is gone
+   * @throws NoSuchFileException if the folder does not exist
    */
   public void mark() throws IOException {
     if (!files.exists(folder)) {

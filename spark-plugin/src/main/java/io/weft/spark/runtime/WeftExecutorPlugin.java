@@ -172,7 +172,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     transfers =
         transfers(
             context,
-            new ExecutorTransfers.Resources(
+            new ExecutorTransfers.OwnResources(
                 own,
                 peers,
                 communicators,
@@ -248,7 +248,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   }
 
   private static ExecutorTransfers transfers(
-      PluginContext context, ExecutorTransfers.Resources resources) {
+      PluginContext context, ExecutorTransfers.OwnResources resources) {
     SparkConf conf = context.conf();
     return new ExecutorTransfers(
         resources,

@@ -66,7 +66,7 @@ public final class ExecutorTransfers implements AutoCloseable {
    * @param arena for receive buffers
    * @param gpu of this executor, if it has one; is closed with the transfers
    */
-  public record Resources(
+  public record OwnResources(
       PeerAddress own,
       PeerDirectory peers,
       CommunicatorFactory communicators,
@@ -74,7 +74,7 @@ public final class ExecutorTransfers implements AutoCloseable {
       Optional<TransferGpu> gpu) {}
 
   /** Creates transfers without communicators. */
-  public ExecutorTransfers(Resources resources, TransferDriver driver, TransferOptions options) {
+  public ExecutorTransfers(OwnResources resources, TransferDriver driver, TransferOptions options) {
     this.directory = new ExecutorDirectory(resources.own(), resources.peers());
     this.losses = new ExecutorLossMonitor(driver, ASK_EVERY_MILLIS, this::lost);
     this.gpu = resources.gpu();
@@ -294,7 +294,7 @@ public final class ExecutorTransfers implements AutoCloseable {
           deadline.expired() ? Kind.TIMEOUT : Kind.ABORTED,
           List.of(1 - rank),
           unanswered == null
-              ? "%s did not come to meet %s (round %s) %s"
+              ? "%s did not come to the rendezvous with %s (round %s) %s"
                   .formatted(end(1 - rank), end(rank), round, end)
               : "the driver gave %s no answer about %s (round %s) %s: %s"
                   .formatted(end(rank), end(1 - rank), round, end, unanswered),

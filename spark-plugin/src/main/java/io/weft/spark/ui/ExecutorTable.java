@@ -213,7 +213,7 @@ public final class ExecutorTable {
    * @param rows of this page
    * @param total number of executors in the table
    */
-  record Page(List<ExecutorRow> rows, int total) {}
+  record ExecutorPage(List<ExecutorRow> rows, int total) {}
 
   /**
    * Returns a page of all executors, in the order of {@link #rows}.
@@ -221,8 +221,8 @@ public final class ExecutorTable {
    * @param from number of rows before the page
    * @param count maximum number of rows
    */
-  synchronized Page page(long from, int count) {
-    return new Page(
+  synchronized ExecutorPage page(long from, int count) {
+    return new ExecutorPage(
         inOrder().skip(from).limit(count).map(Listed::row).toList(), running.size() + ended.size());
   }
 

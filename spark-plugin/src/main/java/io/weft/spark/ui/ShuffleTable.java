@@ -150,7 +150,7 @@ public final class ShuffleTable {
    * @param rows of this page
    * @param total number of shuffles in the table
    */
-  public record Page(List<ShuffleRow> rows, int total) {}
+  public record ShufflePage(List<ShuffleRow> rows, int total) {}
 
   /** Records the route of a shuffle. */
   public synchronized void routed(int id, RouteTaken route) {
@@ -286,14 +286,14 @@ public final class ShuffleTable {
    * @param from number of rows before the page
    * @param count maximum number of rows
    */
-  synchronized Page page(Column sort, boolean descending, long from, int count) {
+  synchronized ShufflePage page(Column sort, boolean descending, long from, int count) {
     Shuffle[] all = shuffles.values().toArray(new Shuffle[0]);
     Arrays.sort(all, (a, b) -> descending ? b.compareTo(a, sort) : a.compareTo(b, sort));
     List<ShuffleRow> rows = new ArrayList<>();
     for (long i = from; i < Math.min(from + count, all.length); i++) {
       rows.add(all[(int) i].row());
     }
-    return new Page(rows, all.length);
+    return new ShufflePage(rows, all.length);
   }
 
   /** Returns all rows, the oldest shuffle first. */

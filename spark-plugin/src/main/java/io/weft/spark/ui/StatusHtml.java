@@ -69,7 +69,7 @@ final class StatusHtml {
   }
 
   private void shuffles(Overview overview) {
-    ShuffleTable.Page page =
+    ShuffleTable.ShufflePage page =
         contents
             .activity()
             .shuffles()
@@ -156,7 +156,7 @@ final class StatusHtml {
   }
 
   private void executors() {
-    ExecutorTable.Page page =
+    ExecutorTable.ExecutorPage page =
         contents.activity().executors().page(request.executorsFrom(), request.pageSize());
     title("executors", "Executors (" + number(page.total()) + ")");
     if (page.total() == 0) {

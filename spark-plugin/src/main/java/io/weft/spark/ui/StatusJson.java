@@ -30,11 +30,11 @@ final class StatusJson {
   /** Renders the same pages as {@link StatusHtml}. */
   static String of(TabContents contents, TabRequest request) {
     Activity activity = contents.activity();
-    ShuffleTable.Page page =
+    ShuffleTable.ShufflePage page =
         activity
             .shuffles()
             .page(request.sort(), request.descending(), request.from(), request.pageSize());
-    ExecutorTable.Page executors =
+    ExecutorTable.ExecutorPage executors =
         activity.executors().page(request.executorsFrom(), request.pageSize());
     return write(
         new Document(

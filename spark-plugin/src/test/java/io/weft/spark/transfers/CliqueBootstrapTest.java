@@ -149,7 +149,7 @@ class CliqueBootstrapTest {
               () -> end.exchange("one", new byte[0], Deadline.after(Duration.ofMillis(20))))
           .isInstanceOf(CollectiveException.class)
           .hasMessage(
-              "executor 2/host did not come to meet executor 1/host (round one) within 20 ms");
+              "executor 2/host did not come to the rendezvous with executor 1/host (round one) within 20 ms");
     }
   }
 

@@ -46,7 +46,7 @@ class ActivityTest {
     for (int i = 0; i < ShuffleTable.MAX_SHUFFLES + 10; i++) {
       made.shuffle(i);
     }
-    ShuffleTable.Page page = activity.shuffles().page(Column.ID, false, 0, 1);
+    ShuffleTable.ShufflePage page = activity.shuffles().page(Column.ID, false, 0, 1);
     assertThat(page.total()).isEqualTo(ShuffleTable.MAX_SHUFFLES);
     assertThat(activity.shuffles().total()).isEqualTo(ShuffleTable.MAX_SHUFFLES + 10);
     assertThat(page.rows().get(0).id()).isEqualTo(10);

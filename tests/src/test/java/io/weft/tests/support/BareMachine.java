@@ -132,7 +132,7 @@ public final class BareMachine implements AutoCloseable {
     Path built = root.resolve("built");
     DoubleBuild.into(built, "-DWEFT_DOUBLE_DEVICES=1");
     DoubleBuild.olderNccl(built, "old", "-DWEFT_DOUBLE_OLD", "-Wno-unused-function");
-    DoubleBuild.olderNccl(built, "second", "-DWEFT_DOUBLE_WITHOUT_REVOKE");
+    DoubleBuild.olderNccl(built, "second", "-DWEFT_DOUBLE_WITHOUT_SHARING");
     DoubleBuild.olderCuda(built, "other", "-DWEFT_DOUBLE_INIT=803");
     move(built.resolve("other/" + DoubleBuild.CUDA), root.resolve("usr/some/driver"));
     move(built.resolve(DoubleBuild.CUDA), inside(root, DRIVER).getParent());

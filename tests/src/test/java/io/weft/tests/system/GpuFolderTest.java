@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 class GpuFolderTest {
   private static final Duration TIMEOUT = Duration.ofMinutes(4);
   private static final String SUITES =
-      "device:DeviceTiersTest,device:HostTableTest,nccl:NcclSplitTest,transfers:OneRankTest,"
+      "device:DeviceTiersTest,device:HostTableTest,nccl:SharedRaggedTest,transfers:OneRankTest,"
           + "transfers:GpuProcessesTest,exchange:DeviceAttemptsTest,rates";
 
   @TempDir Path folder;
@@ -66,7 +66,7 @@ class GpuFolderTest {
       run.awaitSuccess(TIMEOUT);
       assertThat(run.lines(line -> line.contains("\"class\"")))
           .as("classes in\n%s", run.output())
-          .hasSize(10)
+          .hasSize(11)
           .allMatch(line -> line.contains("\"state\": \"passed\""));
     }
     assertThat(Files.readAllLines(results.resolve("results.jsonl")))
