@@ -48,8 +48,6 @@ enum {
   INVALID_HANDLE = 400,
   NOT_READY = 600,
   PEER_ACCESS_ALREADY_ENABLED = 704,
-  NOT_PERMITTED = 800,
-  NOT_SUPPORTED = 801,
   ILLEGAL_STATE = 401
 };
 
@@ -61,9 +59,7 @@ struct context {
   int lost;
 };
 
-enum memory_kind { PLAIN, PINNED, VIRTUAL, IMPORTED, MULTICAST };
-
-struct multicast;
+enum memory_kind { PLAIN, PINNED, VIRTUAL, IMPORTED };
 
 /* Stored after the bytes of plain device memory, for all processes that map it. */
 struct importers {
@@ -92,7 +88,6 @@ struct allocation {
   unsigned long inode;         /* of plain and imported memory. */
   struct importers *importers; /* of plain and imported memory. */
   struct physical *physical;   /* of virtual memory. */
-  struct multicast *multicast; /* the object that is mapped here. */
   int accessible;
   struct allocation *next;
 };
@@ -166,7 +161,6 @@ static char violation_text[MAX_TEXT];
 static __thread struct context *current;
 
 /* Set on the thread of a stream. */
-static __thread int running_device = -1;
 
 #define MAX_COUNTS 32
 
@@ -463,7 +457,6 @@ static void free_stream(struct stream *stream) {
 
 static void *stream_loop(void *argument) {
   struct stream *stream = argument;
-  running_device = stream->device;
   pthread_mutex_lock(&lock);
   for (;;) {
     while (stream->first == NULL && !stream->closing) {
@@ -1097,23 +1090,11 @@ struct access {
 
 _Static_assert(sizeof(struct properties) == 32, "as CUmemAllocationProp");
 
-#define FABRIC_HANDLE 8
-
-static int fabric_offered;
-static int fabric_permitted;
-static int rdma_offered = 1;
-
-/* Whether devices offer fabric handles, and whether allocations with them are permitted. */
-void cudaDoubleFabric(int offered, int permitted) {
-  fabric_offered = offered;
-  fabric_permitted = permitted;
-}
-
 static CUresult check_properties(const struct properties *properties, const char *caller) {
   CUresult result = check_context(caller);
-  if (result == SUCCESS && (properties->type != 1 || (properties->handle_types & ~(1 | FABRIC_HANDLE)) != 0 ||
+  if (result == SUCCESS && (properties->type != 1 || (properties->handle_types & ~1) != 0 ||
                             properties->location.type != 1 || properties->flags[0] != 0 ||
-                            properties->flags[1] > rdma_offered || properties->flags[2] != 0 ||
+                            properties->flags[1] > 1 || properties->flags[2] != 0 ||
                             properties->location.id < 0 || properties->location.id >= DEVICES)) {
     double_violation("%s of type %d at %d, %d", caller, properties->type,
                      properties->location.type, properties->location.id);
@@ -1128,13 +1109,6 @@ static CUresult check_size(size_t bytes, const char *caller) {
     return INVALID_VALUE;
   }
   return SUCCESS;
-}
-
-CUresult cuMemGetAllocationGranularity(size_t *bytes, const struct properties *properties,
-                                       int option) {
-  (void)option;
-  *bytes = GRANULARITY;
-  return check_properties(properties, "cuMemGetAllocationGranularity");
 }
 
 static char *reserve_aligned(size_t bytes, size_t alignment) {
@@ -1201,9 +1175,6 @@ CUresult cuMemCreate(struct physical **out, size_t bytes, const struct propertie
     result = INVALID_VALUE;
   }
   int device = properties->location.id;
-  if (result == SUCCESS && (properties->handle_types & FABRIC_HANDLE) && !fabric_permitted) {
-    result = NOT_PERMITTED;
-  }
   if (result == SUCCESS && used[device] + bytes > DEVICE_BYTES) {
     result = OUT_OF_MEMORY;
   }
@@ -1239,16 +1210,10 @@ static void release_physical_locked(struct physical *physical) {
   }
 }
 
-#include "cuda_multicast.h"
-#include "cuda_stores.h"
-
-CUresult cuMemRelease(void *handle) {
+CUresult cuMemRelease(struct physical *physical) {
   pthread_mutex_lock(&lock);
   CUresult result = SUCCESS;
-  struct physical *physical = handle;
-  if (is_multicast(handle)) {
-    release_multicast_locked(handle);
-  } else if (*place_of_physical(physical) == NULL) {
+  if (*place_of_physical(physical) == NULL) {
     double_violation("cuMemRelease of a handle that does not exist");
     result = INVALID_VALUE;
   } else {
@@ -1267,14 +1232,11 @@ static int is_reserved(const char *start, size_t bytes) {
   return 0;
 }
 
-CUresult cuMemMap(void *start, size_t bytes, size_t offset, void *handle,
+CUresult cuMemMap(void *start, size_t bytes, size_t offset, struct physical *physical,
                   unsigned long long flags) {
   pthread_mutex_lock(&lock);
   CUresult result = SUCCESS;
-  struct physical *physical = handle;
-  if (is_reserved(start, bytes) && offset == 0 && flags == 0 && is_multicast(handle)) {
-    result = map_multicast_locked(start, bytes, handle);
-  } else if (!is_reserved(start, bytes) || offset != 0 || flags != 0 ||
+  if (!is_reserved(start, bytes) || offset != 0 || flags != 0 ||
       *place_of_physical(physical) == NULL || physical->bytes != bytes) {
     double_violation("cuMemMap of %zu bytes that are not reserved, or not in the handle", bytes);
     result = INVALID_VALUE;
@@ -1294,15 +1256,12 @@ CUresult cuMemSetAccess(void *start, size_t bytes, const struct access *access, 
   pthread_mutex_lock(&lock);
   struct allocation *found = *place_of(start);
   CUresult result = SUCCESS;
-  int is_multicast = found != NULL && found->kind == MULTICAST;
-  if (found == NULL || (found->kind != VIRTUAL && !is_multicast) || found->bytes != bytes ||
-      count != 1 || access->location.type != 1 || access->location.id != found->device || access->flags != 3) {
+  if (found == NULL || found->kind != VIRTUAL || found->bytes != bytes || count != 1 ||
+      access->location.type != 1 || access->location.id != found->device || access->flags != 3) {
     double_violation("cuMemSetAccess of %zu bytes that are not mapped, or for another", bytes);
     result = INVALID_VALUE;
   } else {
-    if (!is_multicast) {
-      mprotect(start, bytes, PROT_READ | PROT_WRITE);
-    }
+    mprotect(start, bytes, PROT_READ | PROT_WRITE);
     found->accessible = 1;
   }
   pthread_mutex_unlock(&lock);
@@ -1314,8 +1273,7 @@ CUresult cuMemUnmap(void *start, size_t bytes) {
   struct allocation **each = place_of(start);
   struct allocation *found = *each;
   CUresult result = SUCCESS;
-  if (found == NULL || (found->kind != VIRTUAL && found->kind != MULTICAST) ||
-      found->bytes != bytes) {
+  if (found == NULL || found->kind != VIRTUAL || found->bytes != bytes) {
     double_violation("cuMemUnmap of %zu bytes that are not mapped", bytes);
     result = INVALID_VALUE;
   } else if (check_unused(found, "cuMemUnmap") != SUCCESS) {
@@ -1323,26 +1281,12 @@ CUresult cuMemUnmap(void *start, size_t bytes) {
   } else {
     *each = found->next;
     mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (found->kind == MULTICAST) {
-      release_multicast_locked(found->multicast);
-    } else {
-      note_unmapped(found->physical);
-      release_physical_locked(found->physical);
-    }
+    release_physical_locked(found->physical);
     free(found);
     double_count("mappings", -1);
   }
   pthread_mutex_unlock(&lock);
   return result;
-}
-
-/* The handle types of virtual memory. */
-int cudaDoubleHandleTypes(const void *start) {
-  pthread_mutex_lock(&lock);
-  struct allocation *found = covering(start, 1);
-  int types = found != NULL && found->kind == VIRTUAL ? found->physical->handle_types : 0;
-  pthread_mutex_unlock(&lock);
-  return types;
 }
 
 int double_hold_virtual(const void *start, size_t bytes, int delta) {
@@ -1356,7 +1300,13 @@ int double_hold_virtual(const void *start, size_t bytes, int delta) {
   return is_virtual;
 }
 
-int double_is_exportable(const void *start) { return cudaDoubleHandleTypes(start) & 1; }
+int double_is_exportable(const void *start) {
+  pthread_mutex_lock(&lock);
+  struct allocation *found = covering(start, 1);
+  int types = found != NULL && found->kind == VIRTUAL ? found->physical->handle_types : 0;
+  pthread_mutex_unlock(&lock);
+  return types & 1;
+}
 
 /* ---- copies ---- */
 
@@ -1512,7 +1462,6 @@ CUresult cuGetErrorName(int code, const char **name) {
     case NO_DEVICE: *name = "CUDA_ERROR_NO_DEVICE"; break;
     case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
     case INVALID_HANDLE: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
-    case NOT_SUPPORTED: *name = "CUDA_ERROR_NOT_SUPPORTED"; break;
     case 803: *name = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"; break;
     case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
     default: *name = "CUDA_ERROR_OF_THE_DOUBLE"; break;
@@ -1581,16 +1530,12 @@ CUresult cuDeviceCanAccessPeer(int *can, int device, int peer) {
 }
 
 CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
-  switch (attribute) {
-    case 75: *value = compute_capability; break;
-    case 103: *value = memory_descriptors; break;
-    case 110: *value = rdma_offered; break;
-    case 128: *value = fabric_offered; break;
-    case 132: *value = multicast_devices >> device & 1; break;
-    default:
-      double_violation("cuDeviceGetAttribute of %d, which the double does not know", attribute);
-      return INVALID_VALUE;
+  if (attribute != 132) {
+    double_violation("cuDeviceGetAttribute of %d, which the double does not know", attribute);
+    return INVALID_VALUE;
   }
+  /* Every second device has multicast, as if it were at a switch. */
+  *value = device % 2 == 0;
   return device >= 0 && device < visible ? SUCCESS : INVALID_DEVICE;
 }
 

@@ -5,7 +5,6 @@
  */
 #include "../../main/cuda/kernel.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -23,7 +22,6 @@ struct compiled {
   int argument_bytes;
   int most_threads;
   void (*run)(const void *);
-  int runs[DEVICES]; /* number of starts */
 };
 
 struct function {
@@ -43,9 +41,6 @@ struct module {
 static struct compiled compiled_kernels[MAX_KERNELS];
 static int compiled_count;
 static struct module *modules;
-static int launches;
-static char held_kernel[64];
-static int held_kernel_device;
 
 /* Freed memory whose addresses are not allocated again; the oldest entry is overwritten first. */
 static struct double_range freed[MAX_FREED];
@@ -61,21 +56,8 @@ void double_add_kernel(const char *name, int argument_bytes, int most_threads,
   if (compiled_count == MAX_KERNELS || argument_bytes > MAX_ARGUMENT_BYTES) {
     give_up("the CUDA double has too many kernels, or one with too large arguments");
   }
-  compiled_kernels[compiled_count++] =
-      (struct compiled){name, argument_bytes, most_threads, run, {0}};
+  compiled_kernels[compiled_count++] = (struct compiled){name, argument_bytes, most_threads, run};
 }
-
-/* Blocks a kernel of a device, and so all later work of its stream; "" for none. */
-void cudaDoubleHoldKernel(int device, const char *name) {
-  pthread_mutex_lock(&lock);
-  snprintf(held_kernel, sizeof held_kernel, "%s", name);
-  held_kernel_device = device;
-  pthread_cond_broadcast(&changed);
-  pthread_mutex_unlock(&lock);
-}
-
-/* Launches since the last call. */
-int cudaDoubleLaunches(void) { return __atomic_exchange_n(&launches, 0, __ATOMIC_SEQ_CST); }
 
 /* ---- blocks ---- */
 
@@ -90,7 +72,6 @@ static __thread struct {
   jmp_buf fibers[MAX_THREADS];
   int is_made[MAX_THREADS];
   int is_done[MAX_THREADS];
-  int is_unsettled[MAX_THREADS]; /* multicast writes that other addresses may not show yet */
   char *stacks;
   uint32_t values[MAX_THREADS];
   void (*run)(const void *);
@@ -109,20 +90,9 @@ void double_sync(const char *kernel) {
 static void fiber_main(void) {
   while (1) {
     block.run(block.argument);
-    if (block.is_unsettled[double_here.thread]) {
-      double_violation("a kernel ends before what it wrote by multicast is seen at other addresses");
-      block.is_unsettled[double_here.thread] = 0;
-    }
     block.is_done[double_here.thread] = 1;
     double_sync(NULL);
   }
-}
-
-static void note_unsettled(void) { block.is_unsettled[double_here.thread] = 1; }
-
-void double_settle_aliases(void) {
-  block.is_unsettled[double_here.thread] = 0;
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 uint32_t double_match(const char *kernel, uint32_t value) {
@@ -201,15 +171,6 @@ struct launch {
   char argument[MAX_ARGUMENT_BYTES];
 };
 
-static void begin(struct compiled *kernel) {
-  pthread_mutex_lock(&lock);
-  while (running_device == held_kernel_device && strcmp(kernel->name, held_kernel) == 0) {
-    pthread_cond_wait(&changed, &lock);
-  }
-  kernel->runs[running_device]++;
-  pthread_mutex_unlock(&lock);
-}
-
 static pthread_key_t stacks_of_thread;
 
 static void unmap_stacks(void *stacks) { munmap(stacks, MAX_THREADS * FIBER_BYTES); }
@@ -233,7 +194,6 @@ static void map_stacks(void) {
 
 static void run_launch(void *argument) {
   struct launch *launch = argument;
-  begin(launch->kernel);
   map_stacks();
   block.run = launch->kernel->run;
   block.argument = launch->argument;
@@ -256,15 +216,6 @@ static struct compiled *find_compiled(const char *name, size_t length) {
     }
   }
   return NULL;
-}
-
-/* How often a device has started a kernel. */
-int cudaDoubleRuns(int device, const char *name) {
-  pthread_mutex_lock(&lock);
-  const struct compiled *found = find_compiled(name, strlen(name));
-  int runs = found == NULL ? -1 : found->runs[device];
-  pthread_mutex_unlock(&lock);
-  return runs;
 }
 
 /*
@@ -359,7 +310,7 @@ static CUresult check_module(struct module *module, const char *caller) {
 }
 
 /* A driver older than cuFuncLoad loads kernels when they are looked up. */
-#ifdef WEFT_DOUBLE_WITHOUT_MULTICAST
+#ifdef WEFT_DOUBLE_WITHOUT_LOADING
 #define LOADS_AT_LOOKUP 1
 #else
 #define LOADS_AT_LOOKUP 0
@@ -533,7 +484,6 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
     result = collect_uses(launch, ranges, &count);
     if (result == SUCCESS) {
       enqueue_locked(stream, run_launch, launch, ranges, count);
-      launches++;
     } else {
       free(launch);
     }
@@ -542,15 +492,6 @@ CUresult cuLaunchKernel(struct function *function, unsigned blocks, unsigned blo
   return result;
 }
 
-/*
- * How a kernel waits for another device. Tests have more devices than processors, so a waiting one
- * leaves them to the others.
- */
-static int sleep_shortly(void) { return usleep(20); }
-
-#define sched_yield sleep_shortly
 #include "../../main/cuda/concat.cu"
 #include "../../main/cuda/partition.cu"
-#include "../../main/cuda/peers.cu"
-#include "../../main/cuda/multicast.cu"
 #include "../../../../examples/src/main/cuda/features.cu"

@@ -12,7 +12,7 @@
  * buffers, one after the other.
  */
 #define _GNU_SOURCE
-#include "../../main/cuda/multimem.h"
+#include "../../main/cuda/kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,6 @@ static struct {
   ucontext_t fibers[MAX_THREADS];
   char *stacks;
   int is_done[MAX_THREADS];
-  int is_unsettled[MAX_THREADS]; /* multicast writes that other addresses may not show yet */
   uint32_t values[MAX_THREADS];
   const struct compiled *kernel;
   const void *argument;
@@ -101,26 +100,9 @@ uint32_t double_ballot(const char *kernel, int value) {
   return value != 0 ? same : ~same;
 }
 
-/*
- * A multicast address is that of a buffer here, the memory of one rank: a store is the same for all
- * ranks.
- */
-void double_store_to_all(const char *kernel, void *address, const void *value, int bytes) {
-  if ((uintptr_t)address % (uintptr_t)bytes != 0) {
-    give_up("a multicast store at an address that is no multiple of its size", kernel);
-  }
-  memcpy(address, value, (size_t)bytes);
-  block.is_unsettled[double_here.thread] = 1;
-}
-
-void double_settle_aliases(void) { block.is_unsettled[double_here.thread] = 0; }
-
 static void fiber_main(void) {
   __sanitizer_finish_switch_fiber(NULL, &block.scheduler_bottom, &block.scheduler_size);
   block.kernel->run(block.argument);
-  if (block.is_unsettled[double_here.thread]) {
-    give_up("it ends before its multicast stores are seen at other addresses", block.kernel->name);
-  }
   block.is_done[double_here.thread] = 1;
   to_scheduler(1);
 }
@@ -296,5 +278,3 @@ int main(int count, char **arguments) {
 
 #include "../../main/cuda/concat.cu"
 #include "../../main/cuda/partition.cu"
-#include "../../main/cuda/peers.cu"
-#include "../../main/cuda/multicast.cu"

@@ -63,8 +63,6 @@ public enum Algorithm {
   HIERARCHICAL,
   /** NCCL moved the data between devices, with an algorithm of its own choice. */
   NCCL,
-  /** Devices wrote each element once, to multicast addresses that map the memory of all of them. */
-  MULTICAST,
   /**
    * Copied to the host, reduced there and copied back, for operations that NCCL does not compute as
    * defined here.

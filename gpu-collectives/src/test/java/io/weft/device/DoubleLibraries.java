@@ -37,24 +37,6 @@ public final class DoubleLibraries {
 
     void cudaDoubleStall(int stall);
 
-    void cudaDoubleMulticast(int devices);
-
-    void cudaDoubleComputeCapability(int major);
-
-    void cudaDoubleFailBindings(int bindings);
-
-    void cudaDoubleFailUnbindings(int bindings);
-
-    void cudaDoubleDescriptors(int offered);
-
-    void cudaDoubleFabric(int offered, int permitted);
-
-    int cudaDoubleHandleTypes(Pointer address);
-
-    void cudaDoubleHoldKernel(int device, String name);
-
-    int cudaDoubleRuns(int device, String name);
-
     int cudaDoubleStalled();
 
     int cudaDoublePageableCopies();
@@ -62,8 +44,6 @@ public final class DoubleLibraries {
     int cudaDoubleHostCopies();
 
     int cudaDoubleGraphLaunches();
-
-    int cudaDoubleLaunches();
 
     void cudaDoubleLose(int device, int code);
 
@@ -100,7 +80,7 @@ public final class DoubleLibraries {
         DoubleBuild.olderNccl(
             folder, "without-windows", "-DWEFT_DOUBLE_WITHOUT_WINDOWS", "-Wno-unused-function");
         DoubleBuild.olderNccl(folder, "without-sharing", "-DWEFT_DOUBLE_WITHOUT_SHARING");
-        DoubleBuild.olderCuda(folder, "without-multicast", "-DWEFT_DOUBLE_WITHOUT_MULTICAST");
+        DoubleBuild.olderCuda(folder, "without-loading", "-DWEFT_DOUBLE_WITHOUT_LOADING");
         DoubleBuild.olderCuda(folder, "of-another-driver", "-DWEFT_DOUBLE_INIT=803");
         return "";
       } catch (IOException e) {

@@ -11,7 +11,6 @@ import io.weft.collectives.nccl.NcclLibrary;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaLibrary;
 import io.weft.device.cuda.CudaModule;
-import io.weft.device.cuda.MulticastSupport;
 import io.weft.device.probe.CapabilityProbe;
 import io.weft.device.probe.ProbeOptions;
 import java.io.IOException;
@@ -57,7 +56,7 @@ final class GpuLibraryProcess {
   }
 
   /**
-   * Takes "nccl LIBRARY", "cuda FOLDER", "both FOLDERS NCCL", "multicast FOLDER", "report ROOT" or
+   * Takes "nccl LIBRARY", "cuda FOLDER", "both FOLDERS NCCL", "kernels FOLDER", "report ROOT" or
    * "none FOLDER".
    */
   public static void main(String[] args) throws Exception {
@@ -76,14 +75,12 @@ final class GpuLibraryProcess {
         case "cuda" ->
             System.out.println(
                 CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1]))));
-        case "multicast" -> {
+        case "kernels" -> {
           CudaLibrary library =
               CudaLibrary.load(options.withEnvironment(Map.of("LD_LIBRARY_PATH", args[1])));
-          try (CudaDevice device = library.open(0)) {
-            System.out.println(MulticastSupport.whyNot(device).orElse("with multicast"));
-            try (CudaModule module = CudaModule.load(device, "partition")) {
-              System.out.println("with " + module.kernel("weft_starts", 32));
-            }
+          try (CudaDevice device = library.open(0);
+              CudaModule module = CudaModule.load(device, "partition")) {
+            System.out.println("with " + module.kernel("weft_starts", 32));
           }
         }
         case "report" ->

@@ -6,8 +6,8 @@ import io.weft.collectives.DataType;
 import io.weft.collectives.GpuBuffer;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
+import io.weft.collectives.nccl.CommunicatorWindows.Registration;
 import io.weft.collectives.nccl.DeviceArena.Segment;
-import io.weft.collectives.nccl.MemorySharing.Registration;
 import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
 import io.weft.device.Deadline;
 import io.weft.memory.Bytes;
@@ -206,7 +206,7 @@ final class DeviceBuffers {
     private final Deadline deadline;
     private final BootstrapRounds rounds;
     private final int rank = communicator.rank();
-    private final MemorySharing sharing = new MemorySharing(communicator);
+    private final CommunicatorWindows windows = new CommunicatorWindows(communicator);
 
     Turn(Deadline deadline) {
       this.deadline = deadline;
@@ -246,7 +246,7 @@ final class DeviceBuffers {
     private void giveBackFree() {
       for (Windowed each : present()) {
         if (each.runs.freeBytes() == each.segment.bytes()) {
-          each.window.ifPresent(sharing::endInTurn);
+          each.window.ifPresent(windows::endInTurn);
           if (remove(each)) {
             arena.giveBack(each.segment);
           }
@@ -322,7 +322,7 @@ final class DeviceBuffers {
       try {
         List<byte[]> unused = agreed("gpusegment", taking::make);
         Segment taken = taking.segment();
-        Windowed fresh = windowed(taken, sharing.registerInTurn(taken.memory(), deadline));
+        Windowed fresh = windowed(taken, windows.registerInTurn(taken.memory(), deadline));
         keep(fresh);
         return fresh;
       } catch (Refusal e) {

@@ -24,7 +24,6 @@ import io.weft.device.Event;
 import io.weft.device.HostEvent;
 import io.weft.device.Lane;
 import io.weft.device.cuda.CudaDevice;
-import io.weft.device.cuda.CudaMemory;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -246,24 +245,6 @@ final class NcclCommunicator extends OrderedCommunicator
       throw CollectiveException.invalid("the options of " + this + " have no memory for buffers");
     }
     return buffers.allocate(type, count);
-  }
-
-  @Override
-  public DeviceWindow register(CudaMemory memory) {
-    requireCollectives("registering a window");
-    return new MemorySharing(this).register(memory);
-  }
-
-  @Override
-  public SharedWindow share(CudaMemory memory) {
-    requireCollectives("sharing memory");
-    return new MemorySharing(this).share(memory);
-  }
-
-  @Override
-  public SharedWindow shareByMulticast(CudaMemory memory) {
-    requireCollectives("sharing memory");
-    return new MemorySharing(this).shareByMulticast(memory);
   }
 
   @Override

@@ -6,7 +6,6 @@ import io.weft.collectives.Operation;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.nccl.EngineGraphs.NcclGraph;
 import io.weft.collectives.nccl.HostReductions.NcclReductions;
-import io.weft.collectives.nccl.PeerWindows.Place;
 import io.weft.device.Deadline;
 import io.weft.device.Event;
 import io.weft.device.HostEvent;
@@ -15,16 +14,12 @@ import io.weft.device.cuda.BounceBuffers;
 import io.weft.device.cuda.CudaEvent;
 import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaException;
-import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaStream;
 import java.lang.ref.Reference;
 import java.time.Duration;
-import java.util.EnumSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -65,7 +60,6 @@ final class NcclEngine {
 
   private final RegisteredWindows windows = new RegisteredWindows();
   private final EngineGraphs graphs = new EngineGraphs();
-  private final PeerWindows peers;
 
   NcclEngine(
       String name,
@@ -81,8 +75,7 @@ final class NcclEngine {
     this.maxBlocks = options.maxBlocks();
     this.stream = CudaStream.open(options.device(), name, Priority.HIGHEST);
     this.staging = new EngineStaging(stream, options.stagingBytes());
-    this.peers = new PeerWindows(stream);
-    this.launches = new NcclLaunches(name, agreement, stream, staging, waits, peers);
+    this.launches = new NcclLaunches(name, agreement, stream, staging, waits);
     this.detour = new HostReductions(agreement.host(), stream, staging.bounce());
   }
 
@@ -100,33 +93,29 @@ final class NcclEngine {
     }
   }
 
-  /** Runs collectives in order. Each is launched when all ranks have reached it. */
+  /**
+   * Runs collectives in order. Each is launched when all ranks have reached it.
+   *
+   * @return the slowest algorithm that any of them used, for metrics
+   */
   Algorithm runCollectives(List<Operation> operations, Deadline deadline) {
     return guarded(
         operations,
         () -> {
-          Set<Algorithm> used = EnumSet.noneOf(Algorithm.class);
+          Algorithm used = Algorithm.NCCL;
           for (Operation each : operations) {
-            Place receive = agreement.checkCollective(each, launches.multicastPlace(each));
+            agreement.checkCollective(each);
             if (NcclReductions.areOfNccl(each)) {
-              used.add(launches.collective(each, receive, deadline));
+              launches.collective(each, deadline);
             } else {
               launches.finish(operations, deadline);
               detour.run(each, waits.until(operations, deadline));
-              used.add(Algorithm.THROUGH_HOST);
+              used = Algorithm.THROUGH_HOST;
             }
           }
           launches.finish(operations, deadline);
-          return ofGroup(used);
+          return used;
         });
-  }
-
-  /** The algorithm that metrics count for a group: the slowest of those that it used. */
-  private static Algorithm ofGroup(Set<Algorithm> used) {
-    return Stream.of(Algorithm.THROUGH_HOST, Algorithm.NCCL, Algorithm.MULTICAST)
-        .filter(used::contains)
-        .findFirst()
-        .orElse(Algorithm.NCCL);
   }
 
   /**
@@ -152,16 +141,11 @@ final class NcclEngine {
   NcclGraph capture(List<List<Operation>> steps, boolean collective, Deadline deadline) {
     AtomicReference<NcclGraph> made = new AtomicReference<>();
     Runnable enqueue = () -> steps.forEach(step -> launches.captured(step, collective, deadline));
-    launches.capturing(true);
-    try {
-      guarded(
-          () -> {
-            made.set(graphs.capture(stream, name, steps, enqueue));
-            return Algorithm.NCCL;
-          });
-    } finally {
-      launches.capturing(false);
-    }
+    guarded(
+        () -> {
+          made.set(graphs.capture(stream, name, steps, enqueue));
+          return Algorithm.NCCL;
+        });
     return made.get();
   }
 
@@ -253,37 +237,6 @@ final class NcclEngine {
     windows.deregister(comm, window);
   }
 
-  /**
-   * Lets all ranks access memory of this device. A refusal is of kind INVALID and breaks nothing.
-   */
-  PeerWindow share(CudaMemory memory, Deadline deadline) {
-    stream.device().use();
-    return peers.open(agreement.host(), memory, deadline);
-  }
-
-  /** Lets one write reach memory of all ranks. A refusal is of kind INVALID and breaks nothing. */
-  MulticastWindow shareByMulticast(CudaMemory memory, Deadline deadline) {
-    stream.device().use();
-    return peers.openMulticast(agreement.host(), memory, deadline);
-  }
-
-  /** Ends shared memory, together with the other ranks. */
-  void unshare(ReachableMemory window) {
-    guarded(
-        () -> {
-          peers.end(window, agreement.host());
-          return Algorithm.NCCL;
-        });
-  }
-
-  /** Ends shared memory on this rank only. */
-  void unshareLocally(ReachableMemory window, Duration linger) {
-    stream.device().use();
-    if (!deviceBusy) {
-      peers.closeLocally(window, Deadline.after(linger));
-    }
-  }
-
   /** A step of the engine. */
   private interface Step {
     Algorithm run();
@@ -317,7 +270,6 @@ final class NcclEngine {
     }
     stream.device().use();
     graphs.close();
-    peers.stop();
     if (comm != null) {
       comm.abort();
     }
@@ -367,9 +319,6 @@ final class NcclEngine {
       }
     }
     settle();
-    if (!deviceBusy) {
-      peers.close(Deadline.after(linger));
-    }
     if (stream.close(CLOSE_TIMEOUT) && deviceBusy) {
       // The stream is idle after all, so the memory that waits for it is freed too.
       becameIdle();

@@ -1,14 +1,9 @@
 package io.weft.collectives.nccl;
 
-import io.weft.collectives.Algorithm;
-import io.weft.collectives.AllGather;
-import io.weft.collectives.Broadcast;
 import io.weft.collectives.Operation;
 import io.weft.collectives.RaggedAllToAll;
 import io.weft.collectives.RaggedLayout;
 import io.weft.collectives.nccl.EngineStaging.StagedBuffers;
-import io.weft.collectives.nccl.OperationAgreement.RaggedReceives;
-import io.weft.collectives.nccl.PeerWindows.Place;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaEvent.CudaMark;
 import io.weft.device.cuda.CudaStream;
@@ -24,27 +19,21 @@ final class NcclLaunches {
   private final CudaStream stream;
   private final EngineStaging staging;
   private final NcclWaits waits;
-  private final PeerWindows peers;
   private final int rank;
   private NcclComm comm;
   private NcclCalls calls;
-
-  /** Whether enqueued operations become part of a graph. */
-  private boolean capturing;
 
   NcclLaunches(
       String name,
       OperationAgreement agreement,
       CudaStream stream,
       EngineStaging staging,
-      NcclWaits waits,
-      PeerWindows peers) {
+      NcclWaits waits) {
     this.name = name;
     this.agreement = agreement;
     this.stream = stream;
     this.staging = staging;
     this.waits = waits;
-    this.peers = peers;
     this.rank = agreement.host().rank();
   }
 
@@ -54,42 +43,14 @@ final class NcclLaunches {
     calls = new NcclCalls(comm, stream, rank, agreement.host().nranks());
   }
 
-  /** Sets whether the operations that follow become part of a graph. */
-  void capturing(boolean isPartOfGraph) {
-    capturing = isPartOfGraph;
-  }
-
-  /** Where this rank receives an operation that multicast can write; NONE within a graph. */
-  Place multicastPlace(Operation operation) {
-    if (!capturing && operation instanceof AllGather gather) {
-      return peers.multicastPlace(gather.receive());
-    }
-    if (!capturing && operation instanceof Broadcast broadcast) {
-      return peers.multicastPlace(broadcast.receive());
-    }
-    return Place.NONE;
-  }
-
-  /**
-   * Enqueues a collective that all ranks have reached.
-   *
-   * @param receive where all ranks receive by multicast; NONE if they do not
-   */
-  Algorithm collective(Operation operation, Place receive, Deadline deadline) {
+  /** Enqueues a collective that all ranks have reached. */
+  void collective(Operation operation, Deadline deadline) {
     if (operation instanceof RaggedAllToAll ragged) {
-      launchRagged(ragged, deadline);
-    } else if (receive.window() > 0) {
-      writeToAll(operation, receive, deadline);
-      return Algorithm.MULTICAST;
+      List<RaggedLayout> layouts = agreement.exchangeLayouts(ragged);
+      enqueue(ragged, staged(ragged, deadline), layouts, deadline);
     } else if (operation.signature().count() > 0) {
       enqueue(operation, staged(operation, deadline), List.of(), deadline);
     }
-    return Algorithm.NCCL;
-  }
-
-  private void writeToAll(Operation operation, Place receive, Deadline deadline) {
-    long send = staged(operation, deadline).deviceAddress(operation.buffers().get(0));
-    peers.writeToAll(operation, receive, send, deadline);
   }
 
   private StagedBuffers staged(Operation operation, Deadline deadline) {
@@ -101,20 +62,6 @@ final class NcclLaunches {
       Operation operation, StagedBuffers staged, List<RaggedLayout> ragged, Deadline deadline) {
     calls.collective(operation, staged, ragged);
     comm.awaitReady(operation.signature().toString(), deadline, waits.watch());
-  }
-
-  /**
-   * The devices write the rows themselves if all of them can and a graph does not fix the sizes.
-   */
-  private void launchRagged(RaggedAllToAll operation, Deadline deadline) {
-    Place receive = capturing ? Place.NONE : peers.place(operation.receive());
-    RaggedReceives arrivals = agreement.exchangeLayouts(operation, receive);
-    StagedBuffers staged = staged(operation, deadline);
-    if (arrivals.areShared()) {
-      peers.write(operation, staged.deviceAddress(operation.send()), arrivals, deadline);
-    } else {
-      enqueue(operation, staged, arrivals.layouts(), deadline);
-    }
   }
 
   /** Enqueues sends and receives as one group. The ranks compare sizes meanwhile. */
@@ -136,8 +83,8 @@ final class NcclLaunches {
       return;
     }
     for (Operation each : step) {
-      Place receive = agreement.checkCollective(each, Place.NONE);
-      Algorithm unused = collective(each, receive, deadline);
+      agreement.checkCollective(each);
+      collective(each, deadline);
     }
   }
 
@@ -147,14 +94,12 @@ final class NcclLaunches {
       waits.until(operations, deadline).until(mark);
     }
     comm.isReady(name);
-    peers.check();
     staging.copyBack(waits.until(operations, deadline));
     release();
   }
 
   /** Frees the staging memory in use. Call this when the stream has passed the operations. */
   void release() {
-    peers.release();
     staging.release();
   }
 }

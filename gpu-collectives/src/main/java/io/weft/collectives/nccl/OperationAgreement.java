@@ -16,7 +16,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.LongBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,11 +25,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * thread at a time, except {@link #fail}, {@link #peerFailure} and {@link #close}.
  */
 final class OperationAgreement implements AutoCloseable {
-  /** The signature, the number of updates, the receive window and the offset in it. */
-  private static final int SIGNATURE_LONGS = 6;
-
-  /** Follows the tables: the rows to receive, the receive window and the offset in it. */
-  private static final int RAGGED_TAIL = 3;
+  /** The signature and the number of updates. */
+  private static final int SIGNATURE_LONGS = 4;
 
   private final Communicator host;
   private final AtomicLong waitNanos;
@@ -67,39 +63,24 @@ final class OperationAgreement implements AutoCloseable {
     long updates(int rank) {
       return longs.get(rank * SIGNATURE_LONGS + 3);
     }
-
-    Message receivedAt(PeerWindows.Place place) {
-      longs.put(4, place.window()).put(5, place.offset());
-      return this;
-    }
-
-    PeerWindows.Place place(int rank) {
-      int at = rank * SIGNATURE_LONGS + 4;
-      return new PeerWindows.Place(longs.get(at), longs.get(at + 1));
-    }
   }
 
   /**
    * Returns once all ranks have reached this collective.
    *
-   * @param receive where this rank receives
-   * @return the same place if all ranks receive there, else NONE
    * @throws CollectiveException naming the ranks that did not arrive or run another operation
    */
-  PeerWindows.Place checkCollective(Operation operation, PeerWindows.Place receive) {
+  void checkCollective(Operation operation) {
     long updates =
         operation instanceof RaggedAllToAll ragged ? ragged.layout().updates(host.nranks()) : 0;
-    Message mine = Message.of(operation.signature(), updates).receivedAt(receive);
+    Message mine = Message.of(operation.signature(), updates);
     Message all = Message.of(host.nranks() * SIGNATURE_LONGS);
     timed(() -> host.allGather(mine.buffer(), all.buffer()));
-    boolean together = true;
     for (int rank = 1; rank < host.nranks(); rank++) {
       if (!all.signature(rank).equals(all.signature(0)) || all.updates(rank) != all.updates(0)) {
         throw mismatch(0, rank, describe(all, 0), describe(all, rank));
       }
-      together &= all.place(rank).equals(all.place(0));
     }
-    return together ? receive : PeerWindows.Place.NONE;
   }
 
   private static String describe(Message all, int rank) {
@@ -153,13 +134,13 @@ final class OperationAgreement implements AutoCloseable {
    * receives the tables of all ranks, 24 bytes for each pair of ranks and update, and so reaches
    * the same verdict.
    *
-   * @param receive where this rank receives
+   * @return the layout of each rank, without the offsets in its own send buffer
    * @throws CollectiveException of kind MISMATCH if sizes do not match
    */
-  RaggedReceives exchangeLayouts(RaggedAllToAll operation, PeerWindows.Place receive) {
+  List<RaggedLayout> exchangeLayouts(RaggedAllToAll operation) {
     RaggedLayout layout = operation.layout();
     int entries = layout.entries();
-    int length = 3 * entries + RAGGED_TAIL;
+    int length = 3 * entries + 1;
     Message mine = Message.of(length);
     for (int entry = 0; entry < entries; entry++) {
       mine.longs().put(3 * entry, layout.sendSize(entry));
@@ -167,27 +148,16 @@ final class OperationAgreement implements AutoCloseable {
       mine.longs().put(3 * entry + 2, layout.receiveSize(entry));
     }
     mine.longs().put(3 * entries, operation.receive().count() / layout.rowElements());
-    mine.longs().put(3 * entries + 1, receive.window()).put(3 * entries + 2, receive.offset());
     Message all = Message.of(host.nranks() * length);
     timed(() -> host.allGather(mine.buffer(), all.buffer()));
     List<RaggedLayout> layouts = new ArrayList<>();
     for (int rank = 0; rank < host.nranks(); rank++) {
       layouts.add(layout(all, rank * length, entries, layout.rowElements()));
     }
-    long[] rows = column(all, length, 3 * entries);
     for (int to = 0; to < host.nranks(); to++) {
-      checkArrivals(layouts, to, rows[to]);
+      checkArrivals(layouts, to, all.longs().get(to * length + 3 * entries));
     }
-    long[] windows = column(all, length, 3 * entries + 1);
-    long[] named = Arrays.stream(windows).filter(window -> window >= 0).distinct().toArray();
-    return new RaggedReceives(
-        layouts, named.length == 1 ? named[0] : 0, column(all, length, 3 * entries + 2), rows);
-  }
-
-  private long[] column(Message all, int length, int at) {
-    long[] values = new long[host.nranks()];
-    Arrays.setAll(values, rank -> all.longs().get(rank * length + at));
-    return values;
+    return layouts;
   }
 
   private static RaggedLayout layout(Message all, int start, int entries, long rowElements) {
@@ -250,21 +220,5 @@ final class OperationAgreement implements AutoCloseable {
   @Override
   public void close() {
     host.close();
-  }
-
-  /**
-   * The layouts and receive places of all ranks in a ragged all-to-all.
-   *
-   * @param layouts of each rank, without the offsets in its own send buffer
-   * @param window the number of the shared window where all ranks receive; 0 if there is none
-   * @param offsets where each rank receives in it, in bytes
-   * @param receiveRows how many rows each rank has room for
-   */
-  @SuppressWarnings("ArrayRecordComponent") // Made for one call.
-  record RaggedReceives(
-      List<RaggedLayout> layouts, long window, long[] offsets, long[] receiveRows) {
-    boolean areShared() {
-      return window != 0;
-    }
   }
 }

@@ -9,15 +9,14 @@ import io.weft.memory.Memory;
 
 /**
  * The signal words that a rank shares beside its memory, and pinned memory to read them. The words
- * are laid out as struct signals of peers.cu, followed by a word that is 1, and start as zero.
- * Confined to the thread of its stream.
+ * are one for each rank, which start as zero, and one that is 1. Confined to the thread of its
+ * stream.
  */
 final class PeerSignals implements AutoCloseable {
-  /** The limit of ranks in the kernels. */
+  /** The limit of ranks. */
   static final int MAX_RANKS = 16;
 
-  private static final long GONE = 4L * (MAX_RANKS + 2);
-  private static final long ONE = GONE + 4L * MAX_RANKS;
+  private static final long ONE = 4L * MAX_RANKS;
   private static final long BYTES = ONE + 4;
 
   private final CudaStream stream;
@@ -56,12 +55,12 @@ final class PeerSignals implements AutoCloseable {
 
   /** Enqueues the message that this rank writes to a peer's memory no more. */
   void signalGone(int rank, long peerSignals) {
-    stream.copyOnDevice(peerSignals + GONE + 4L * rank, words.address() + ONE, 4);
+    stream.copyOnDevice(peerSignals + 4L * rank, words.address() + ONE, 4);
   }
 
   /** Whether a rank has reported its departure, as of the last {@link #read}. */
   boolean isGone(int rank) {
-    return Memory.getInt(copy.address() + GONE + 4L * rank) != 0;
+    return Memory.getInt(copy.address() + 4L * rank) != 0;
   }
 
   /**

@@ -2,7 +2,6 @@ package io.weft.collectives.nccl;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
-import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.bootstrap.BootstrapRounds;
 import io.weft.collectives.bootstrap.CommunicatorBootstrap;
 import io.weft.device.Deadline;
@@ -18,22 +17,15 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Memory of each rank that all ranks access. A rank may write to it until it ends the window. So a
  * rank that ended the window keeps its own memory until all others ended it too, or their processes
  * have died. Confined to the thread of its stream.
  */
-public final class PeerWindow implements ReachableMemory {
-  private static final Logger LOG = LoggerFactory.getLogger(PeerWindow.class);
-  private static final long POLL_NANOS = 200_000;
-
+public final class PeerWindow {
   private final int rank;
-  private final CudaMemory memory;
   private final CudaStream stream;
   private final PeerSignals signals;
   private final List<IpcExport> exports;
@@ -47,13 +39,11 @@ public final class PeerWindow implements ReachableMemory {
 
   PeerWindow(
       int rank,
-      CudaMemory memory,
       CudaStream stream,
       PeerSignals signals,
       List<IpcExport> exports,
       List<MappedPeer> peers) {
     this.rank = rank;
-    this.memory = memory;
     this.stream = stream;
     this.signals = signals;
     this.exports = exports;
@@ -75,70 +65,9 @@ public final class PeerWindow implements ReachableMemory {
     return new WindowOpening(hosts, memory, stream, deadline).run();
   }
 
-  @Override
-  public CudaMemory memory() {
-    return memory;
-  }
-
-  @Override
-  public boolean covers(TypedBuffer buffer) {
-    MappedPeer own = peers.get(rank);
-    return buffer.address() >= own.address()
-        && buffer.address() + buffer.bytes() <= own.address() + own.bytes();
-  }
-
-  @Override
-  public long offset(TypedBuffer buffer) {
-    return buffer.address() - peers.get(rank).address();
-  }
-
   /** The address of a rank's memory for this rank's device, until this rank departs. */
   public long address(int of) {
     return peers.get(of).address();
-  }
-
-  MappedPeer peer(int of) {
-    return peers.get(of);
-  }
-
-  int rank() {
-    return rank;
-  }
-
-  /** The number of ranks. */
-  public int nranks() {
-    return peers.size();
-  }
-
-  @Override
-  public void close(Communicator hosts) {
-    hosts.barrier();
-    unmapped = true;
-    peers.forEach(MappedPeer::unmap);
-    hosts.barrier();
-    exports.forEach(IpcExport::close);
-    signals.close();
-  }
-
-  /** Tells the others through their memory. */
-  @Override
-  public boolean closeLocally(Deadline deadline) {
-    if (unmapped) {
-      return false;
-    }
-    try {
-      depart(deadline);
-      while (!tryRelease(deadline)) {
-        if (!departureSent || deadline.expired()) {
-          return false;
-        }
-        LockSupport.parkNanos(POLL_NANOS);
-      }
-      return true;
-    } catch (CudaException e) {
-      LOG.warn("The shared memory of rank {} is kept, because its device failed", rank, e);
-      return false;
-    }
   }
 
   /**
@@ -267,7 +196,7 @@ public final class PeerWindow implements ReachableMemory {
         List<byte[]> offers = rounds.exchange("peeroffer", () -> named(this::offer).encode());
         areOffered = true;
         rounds.barrier("peermapped", () -> named(() -> map(offers)));
-        return new PeerWindow(hosts.rank(), memory, stream, signals, exports, peers);
+        return new PeerWindow(hosts.rank(), stream, signals, exports, peers);
       } catch (RuntimeException | Error e) {
         giveUp(e);
         throw e;
@@ -327,7 +256,6 @@ public final class PeerWindow implements ReachableMemory {
    * The memory of one rank as another rank accesses it.
    *
    * @param address of the memory
-   * @param bytes of the memory
    * @param signals address of the signal words beside the memory
    * @param pid of the process that owns it
    * @param heldMemory keeps the memory mapped; empty if no mapping is needed
@@ -336,7 +264,6 @@ public final class PeerWindow implements ReachableMemory {
    */
   record MappedPeer(
       long address,
-      long bytes,
       long signals,
       long pid,
       Optional<IpcMemory> heldMemory,
@@ -352,7 +279,6 @@ public final class PeerWindow implements ReachableMemory {
         boolean isOther = !offer.memory().gpu().equals(device.description().uuid());
         return new MappedPeer(
             offer.address(),
-            offer.memory().bytes(),
             offer.signalsAddress(),
             offer.memory().pid(),
             Optional.empty(),
@@ -366,7 +292,6 @@ public final class PeerWindow implements ReachableMemory {
         IpcMemory signals = IpcMemory.open(device, offer.signals());
         return new MappedPeer(
             memory.address(),
-            offer.memory().bytes(),
             signals.address(),
             offer.memory().pid(),
             Optional.of(memory),

@@ -12,8 +12,8 @@
  * <p>Buffers of all ranks are windows in memory of a {@link io.weft.collectives.nccl.DeviceArena},
  * which outlives communicators.
  *
- * <p>Peer windows and multicast windows are GPU memory of one host's ranks that the devices write
- * directly, without NCCL. A window keeps its memory until no rank can write to it any more. Nothing
- * is loaded before {@link io.weft.collectives.nccl.NcclLibrary#load} is called.
+ * <p>A peer window is GPU memory of one host's ranks that their devices write directly, without
+ * NCCL. It keeps its memory until no rank can write to it any more. Nothing is loaded before {@link
+ * io.weft.collectives.nccl.NcclLibrary#load} is called.
  */
 package io.weft.collectives.nccl;

@@ -67,23 +67,6 @@ final class CudaFunctions {
 
   static native int cuMemGetAddressRange_v2(long[] base, long[] bytes, long address);
 
-  static native int cuMemGetAllocationGranularity(long[] bytes, byte[] properties, int option);
-
-  static native int cuMemAddressReserve(
-      long[] address, long bytes, long alignment, long hint, long flags);
-
-  static native int cuMemAddressFree(long address, long bytes);
-
-  static native int cuMemCreate(long[] memory, long bytes, byte[] properties, long flags);
-
-  static native int cuMemRelease(long memory);
-
-  static native int cuMemMap(long address, long bytes, long offset, long memory, long flags);
-
-  static native int cuMemUnmap(long address, long bytes);
-
-  static native int cuMemSetAccess(long address, long bytes, byte[] access, long count);
-
   static native int cuIpcGetMemHandle(byte[] handle, long address);
 
   static native int cuIpcOpenMemHandle_v2(long[] address, IpcMemoryHandle handle, int flags);

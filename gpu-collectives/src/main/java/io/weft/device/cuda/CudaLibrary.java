@@ -26,6 +26,10 @@ public final class CudaLibrary {
   static final int SUCCESS = 0;
   static final int NOT_READY = 600;
   private static final int NO_DEVICE = 100;
+
+  /** Whether a device has multicast. */
+  private static final int MULTICAST = 132;
+
   private static final Logger LOG = LoggerFactory.getLogger(CudaLibrary.class);
   private static final int NAME_BYTES = 256;
 
@@ -89,7 +93,6 @@ public final class CudaLibrary {
     NativeBinding.bind(path, CudaFunctions.class);
     NativeBinding.bind(path, CudaGraphFunctions.class);
     NativeBinding.bind(path, CudaPeerFunctions.class);
-    MulticastSupport.bind(path);
     CudaModule.bindLoading(path);
     try {
       CudaLibrary started = start(path);
@@ -168,7 +171,7 @@ public final class CudaLibrary {
    * @param ordinal the number of a GPU that this process sees
    */
   public boolean hasMulticast(int ordinal) {
-    return MulticastSupport.isOffered(handle(ordinal));
+    return attribute(handle(ordinal), MULTICAST) != 0;
   }
 
   static List<GpuDescription> visible() {

@@ -67,8 +67,7 @@ public record Capabilities(Path sharedFolder, Map<Capability, Finding> findings)
                 Capability.CUDA_DEVICES,
                 "on the host, because shuffles do not carry device memory yet",
                 "stays on the host"),
-            betweenGpus(),
-            choice("writes to all ranks", Capability.MULTICAST, "NVLink multicast", "host fan-out"))
+            betweenGpus())
         .map(Choice::toString)
         .toList();
   }

@@ -21,9 +21,7 @@ public enum Capability {
   /** The Java library that calls the driver and NCCL; users provide it. */
   JNA("jna"),
   /** GPUs that read and write each other's memory. */
-  PEER_ACCESS("peer access"),
-  /** A switch that sends one write to many GPUs. */
-  MULTICAST("multicast");
+  PEER_ACCESS("peer access");
 
   private final String text;
 

@@ -57,7 +57,6 @@ public final class CapabilityProbe {
     findings.put(Capability.NCCL, finding(nccl::library));
     findings.put(Capability.JNA, finding(JnaProbe::library));
     findings.put(Capability.PEER_ACCESS, finding(cuda::peerAccess));
-    findings.put(Capability.MULTICAST, finding(cuda::multicast));
     return new Capabilities(options.sharedFolder(), findings);
   }
 
@@ -154,16 +153,8 @@ public final class CapabilityProbe {
       return "unknown model";
     }
 
-    Finding peerAccess() throws IOException {
-      return needsSeveral("reading each other's memory");
-    }
-
-    Finding multicast() throws IOException {
-      return needsSeveral("multicast");
-    }
-
     /** Only the driver knows more than the number of GPUs, and the probe does not call it. */
-    private Finding needsSeveral(String what) throws IOException {
+    Finding peerAccess() throws IOException {
       Finding devices = devices();
       if (!devices.isAvailable()) {
         return Finding.no("no GPU: " + devices.reason());
@@ -172,7 +163,9 @@ public final class CapabilityProbe {
       return count < 2
           ? Finding.no("one GPU has no other: " + devices.reason())
           : Finding.no(
-              "unknown: " + what + " between " + count + " GPUs is known to the CUDA runtime only");
+              "unknown: reading each other's memory between "
+                  + count
+                  + " GPUs is known to the CUDA runtime only");
     }
   }
 

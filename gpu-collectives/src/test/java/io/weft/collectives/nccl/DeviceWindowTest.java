@@ -14,20 +14,19 @@ import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.nccl.CommunicatorWindows.Registration;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.UsesDoubles;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
 import io.weft.device.cuda.CudaMemorySource;
-import io.weft.device.cuda.VirtualMemory;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Windows of NCCL. The double checks their memory, order and end. */
 @UsesDoubles
@@ -50,16 +49,22 @@ class DeviceWindowTest {
     DoubleLibraries.assertClean();
   }
 
-  private static CudaMemoryPool pool(Communicator communicator, boolean isOfNccl) {
-    CudaMemorySource source =
-        isOfNccl
-            ? new NcclMemory(DoubleLibraries.options())
-            : VirtualMemory.of(GpuDoubles.device(communicator.rank()));
+  private static CudaMemoryPool pool(Communicator communicator) {
+    CudaMemorySource source = new NcclMemory(DoubleLibraries.options());
     return CudaMemoryPool.open(GpuDoubles.device(communicator.rank()), source, 8 << 20);
   }
 
-  private static DeviceWindow register(Communicator communicator, CudaMemory memory) {
-    return ((DeviceCommunicator) communicator).register(memory);
+  /** Registers memory as the buffers of a communicator are registered. */
+  static DeviceWindow register(Communicator communicator, CudaMemory memory) {
+    NcclCommunicator nccl = (NcclCommunicator) communicator;
+    AtomicReference<Registration> made = new AtomicReference<>();
+    nccl.inTurn(
+        "registering a window",
+        deadline -> made.set(new CommunicatorWindows(nccl).registerInTurn(memory, deadline)));
+    if (made.get().refusal() != null) {
+      throw made.get().refusal();
+    }
+    return made.get().window();
   }
 
   private static void sum(Communicator communicator, CudaMemory memory) {
@@ -70,13 +75,12 @@ class DeviceWindowTest {
     Values.check("sum", data, i -> Values.reduced(DataType.INT32, ReduceOp.SUM, nranks, i));
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void operationsRunInWindows(boolean isOfNccl) {
+  @Test
+  void operationsRunInWindows() {
     try (RankGang gang = gang(3)) {
       gang.run(
           communicator -> {
-            try (CudaMemoryPool pool = pool(communicator, isOfNccl);
+            try (CudaMemoryPool pool = pool(communicator);
                 CudaMemory one = pool.take(4 * COUNT);
                 CudaMemory two = pool.take(4 << 20);
                 DeviceWindow first = register(communicator, one);
@@ -97,7 +101,7 @@ class DeviceWindowTest {
     try (RankGang gang = gang(2)) {
       gang.run(
           communicator -> {
-            CudaMemoryPool pool = pool(communicator, true);
+            CudaMemoryPool pool = pool(communicator);
             CudaMemory memory = pool.take(4 * COUNT);
             DeviceWindow window = register(communicator, memory);
             memory.close();
@@ -115,7 +119,7 @@ class DeviceWindowTest {
     List<DeviceWindow> windows;
     List<CudaMemoryPool> pools;
     try (RankGang gang = gang(2)) {
-      pools = gang.ask(communicator -> pool(communicator, true));
+      pools = gang.ask(communicator -> pool(communicator));
       windows =
           gang.ask(
               communicator -> {
@@ -136,7 +140,7 @@ class DeviceWindowTest {
     try (RankGang gang = gang(2)) {
       gang.run(
           communicator -> {
-            try (CudaMemoryPool pool = pool(communicator, true);
+            try (CudaMemoryPool pool = pool(communicator);
                 CudaMemory memory = pool.take(4 * COUNT);
                 DeviceWindow window = register(communicator, memory)) {
               communicator.abort("for the test");
@@ -177,21 +181,6 @@ class DeviceWindowTest {
   }
 
   @Test
-  void memoryThatTheDriverCannotExportIsRefusedOnAllRanks() {
-    DoubleLibraries.cudaControls().cudaDoubleDescriptors(0);
-    try (RankGang gang = gang(2)) {
-      assertThat(failures(gang, VirtualMemory.of(GpuDoubles.device(0))))
-          .allSatisfy(
-              failure ->
-                  assertThat(failure)
-                      .hasMessageContaining("the driver gives no file descriptors for virtual"));
-      gang.run(Communicator::barrier);
-    } finally {
-      DoubleLibraries.cudaControls().cudaDoubleDescriptors(1);
-    }
-  }
-
-  @Test
   void differentSizesAreRefusedOnAllRanks() {
     try (RankGang gang = gang(2)) {
       assertThat(failures(gang, new NcclMemory(DoubleLibraries.options())))
@@ -210,7 +199,7 @@ class DeviceWindowTest {
     try (RankGang gang = gang(1)) {
       gang.run(
           communicator -> {
-            try (CudaMemoryPool pool = pool(communicator, true);
+            try (CudaMemoryPool pool = pool(communicator);
                 CudaMemory first = pool.take(100);
                 CudaMemory second = pool.take(100)) {
               assertThat(second.address()).isEqualTo(first.address() + 512);

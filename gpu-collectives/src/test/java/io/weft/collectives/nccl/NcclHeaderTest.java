@@ -32,7 +32,7 @@ class NcclHeaderTest {
       NcclComm.SYMMETRIC NCCL_WIN_COLL_SYMMETRIC
       NcclComm.POLL_NANOS
       NcclCalls.BYTES ncclInt8
-      MemorySharing$WindowAgreement.ALIGNMENT NCCL_WIN_REQUIRED_ALIGNMENT
+      CommunicatorWindows$WindowAgreement.ALIGNMENT NCCL_WIN_REQUIRED_ALIGNMENT
       """;
 
   private static final Map<DataType, String> TYPES =

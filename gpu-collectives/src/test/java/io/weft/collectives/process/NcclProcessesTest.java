@@ -191,56 +191,6 @@ class NcclProcessesTest {
                     .contains("CUDA_ERROR_LAUNCH_FAILED (719); this process has lost the GPU"));
   }
 
-  @ParameterizedTest
-  @ValueSource(ints = {2, 4})
-  void devicesOfSeveralProcessesWriteToEachOther(int nranks) throws Exception {
-    start(nranks, Duration.ofSeconds(60));
-    assertThat(all("share once")).containsOnly("right");
-  }
-
-  @Test
-  void rankKilledWhileDevicesWriteIsNamed() throws Exception {
-    start(3, Duration.ofMinutes(5));
-    assertThat(all("share for ever")).containsOnly("loops");
-    processes.get(VICTIM).signal("KILL");
-    assertSurvivorsNameTheVictim();
-  }
-
-  @ParameterizedTest
-  @ValueSource(ints = {2, 4})
-  void devicesOfSeveralProcessesWriteByMulticast(int nranks) throws Exception {
-    start(nranks, Duration.ofSeconds(60));
-    assertThat(all("multicast once")).containsOnly("right");
-  }
-
-  /**
-   * The signal words between the survivors remain allocated: neither rank knows whether the other
-   * still reads them.
-   */
-  @Test
-  void rankKilledBetweenWritesByMulticastIsNamed() throws Exception {
-    start(3, Duration.ofMinutes(5));
-    assertThat(all("multicast for ever")).containsOnly("loops");
-    processes.get(VICTIM).signal("KILL");
-    assertSurvivorsNameTheVictim();
-    processes.remove(VICTIM).close();
-    assertThat(all("close")).containsOnly("closed");
-    assertThat(all("left"))
-        .containsOnly("device allocations: 1 pinned buffers: 1 open files of memory: 1 ");
-  }
-
-  /** The others wait for its description of its memory. */
-  @Test
-  void rankKilledBeforeTheOthersHaveMulticastIsNamed() throws Exception {
-    start(3, Duration.ofMinutes(5));
-    processes.subList(0, VICTIM).forEach(rank -> rank.order("multicast once"));
-    processes.get(VICTIM).signal("KILL");
-    assertSurvivorsNameTheVictim();
-    processes.remove(VICTIM).close();
-    assertThat(all("close")).containsOnly("closed");
-    assertThat(all("left")).allSatisfy(answer -> assertThat(answer).isBlank());
-  }
-
   /** The victim dies in the middle of a graph that the others run too. */
   @Test
   @UsesDoubles

@@ -15,23 +15,17 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.SocketBootstrap;
 import io.weft.collectives.contract.CommunicatorContract;
-import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.contract.RandomStep;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
 import io.weft.collectives.nccl.DeviceBuffer;
-import io.weft.collectives.nccl.DeviceCommunicator;
 import io.weft.collectives.nccl.GpuDoubles;
-import io.weft.collectives.nccl.MulticastCommunicators;
-import io.weft.collectives.nccl.SharingCommunicators;
 import io.weft.collectives.symmetric.StepRecording;
 import io.weft.device.DoubleLibraries;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.CudaMemoryPool;
-import io.weft.device.cuda.OpenDescriptors;
-import io.weft.testgpus.TestMachine;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -180,7 +174,6 @@ final class RankProcess implements AutoCloseable {
     private final CommunicatorOptions options;
     private Bootstrap bootstrap;
     private Communicator communicator;
-    private long socketsBefore;
 
     private Rank(CommunicatorFactory factory, int rank, int nranks, Duration timeout) {
       this.factory = factory;
@@ -204,7 +197,6 @@ final class RankProcess implements AutoCloseable {
           case "create" -> {
             communicator = factory.create(bootstrap, options);
             bootstrap.close();
-            socketsBefore = OpenDescriptors.count("socket:");
             say("created");
           }
           case "relisten" -> {
@@ -229,9 +221,6 @@ final class RankProcess implements AutoCloseable {
             DoubleLibraries.cudaControls().cudaDoubleLose(rank, 719);
             loop(DataType.INT32);
           }
-          case "share" -> share(order[1].equals("for ever"));
-          case "multicast" -> multicast(order[1].equals("for ever"));
-          case "left" -> say(left());
           case "replay" -> replay(Integer.parseInt(order[1]));
           case "close" -> {
             communicator.close();
@@ -267,55 +256,6 @@ final class RankProcess implements AutoCloseable {
               .until(() -> ranks.peerFailure(peer), Optional::isPresent)
               .orElseThrow();
       throw end;
-    }
-
-    /** Runs ragged all-to-alls into memory that the devices of all processes reach. */
-    private void share(boolean forEver) {
-      Communicator sharing = SharingCommunicators.share((DeviceCommunicator) communicator);
-      for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
-        RaggedContract.exchange(sharing, DataType.INT64, 2, 3, RaggedContract.MIXED);
-        if (forEver && round == 10) {
-          say("loops");
-        }
-      }
-      boolean byDevices =
-          TestMachine.isReal() || DoubleLibraries.cudaControls().cudaDoubleLaunches() > 0;
-      sharing.close();
-      say(byDevices ? "right" : "not by the devices");
-    }
-
-    /** Runs all-gathers and broadcasts of any size, written by multicast of the devices. */
-    private void multicast(boolean forEver) {
-      DoubleLibraries.cudaControls().cudaDoubleMulticast(0xff);
-      try (Communicator sharing = MulticastCommunicators.share((DeviceCommunicator) communicator)) {
-        int nranks = sharing.nranks();
-        for (int round = 0; round < (forEver ? Integer.MAX_VALUE : 20); round++) {
-          long count = 1 + round * 37 % 1000;
-          TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, count * nranks);
-          sharing.allGather(CommunicatorContract.filled(sharing, DataType.INT8, count), all);
-          Values.check("gathered", all, i -> Values.of((int) (i / count), i % count));
-          TypedBuffer data = CommunicatorContract.filled(sharing, DataType.INT8, count);
-          int root = round % nranks;
-          sharing.broadcast(data, root);
-          Values.check("broadcast", data, i -> Values.of(root, i));
-          if (forEver && round == 10) {
-            say("loops");
-          }
-        }
-      }
-      String left = left();
-      say(left.isEmpty() ? "right" : left);
-    }
-
-    /** The resources that a closed communicator has not released. */
-    private String left() {
-      GpuDoubles.closeDevices();
-      String left = DoubleLibraries.violations() + DoubleLibraries.live();
-      long files = OpenDescriptors.count("weft-cuda-double");
-      long sockets = OpenDescriptors.count("socket:");
-      return left
-          + (files == 0 ? "" : "open files of memory: " + files + "\n")
-          + (sockets <= socketsBefore ? "" : "more sockets: " + (sockets - socketsBefore));
     }
 
     /**

@@ -55,7 +55,7 @@ class CapabilityProbeTest {
     assertThat(here.findings().values())
         .allSatisfy(finding -> assertThat(finding.reason()).isNotBlank());
     assertThat(here.lines()).hasSize(Capability.values().length);
-    assertThat(here.choices()).hasSize(5).allSatisfy(line -> assertThat(line).contains(": "));
+    assertThat(here.choices()).hasSize(4).allSatisfy(line -> assertThat(line).contains(": "));
   }
 
   @Test
@@ -65,7 +65,6 @@ class CapabilityProbeTest {
     assertThat(empty.reason(Capability.CUDA_DRIVER)).contains("kernel module is not loaded");
     assertThat(empty.reason(Capability.CUDA_DEVICES)).startsWith("no driver: ");
     assertThat(empty.reason(Capability.PEER_ACCESS)).startsWith("no GPU: no driver: ");
-    assertThat(empty.reason(Capability.MULTICAST)).startsWith("no GPU: ");
     assertThat(empty.reason(Capability.NCCL)).contains("libnccl.so.2 is not in LD_LIBRARY_PATH");
     assertThat(empty.reason(Capability.RDMA)).contains("/sys/class/infiniband");
     assertThat(empty.reason(Capability.HUGE_PAGES)).contains("does not exist");
@@ -189,8 +188,8 @@ class CapabilityProbeTest {
     writeGpu("0000:02:00.0");
     Capabilities two = probe();
     assertThat(two.reason(Capability.CUDA_DEVICES)).startsWith("2 x ");
-    assertThat(two.has(Capability.MULTICAST)).isFalse();
-    assertThat(two.reason(Capability.MULTICAST)).startsWith("unknown: ");
+    assertThat(two.has(Capability.PEER_ACCESS)).isFalse();
+    assertThat(two.reason(Capability.PEER_ACCESS)).startsWith("unknown: ");
   }
 
   @Test

@@ -262,7 +262,6 @@ class GpuCarryTest {
     assertThat(states.keySet())
         .extracting(name -> name.substring(0, name.indexOf(':')))
         .contains("device", "nccl", "transfers", "rates", "exchange", "feed", "graphs", "rapids")
-        .contains("multicast")
         .doesNotContain("cudf");
     assertThat(reasons(lines, "machine", "found"))
         .contains(BareMachine.DRIVER, "NCCL 2.30.7 in ", "Weft test double 0");

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 class GpuFolderTest {
   private static final Duration TIMEOUT = Duration.ofMinutes(4);
   private static final String SUITES =
-      "device:DeviceTiersTest,device:HostTableTest,nccl:SharedRaggedTest,transfers:OneRankTest,"
+      "device:DeviceTiersTest,device:HostTableTest,nccl:NcclCommunicatorTest,transfers:OneRankTest,"
           + "transfers:GpuProcessesTest,exchange:DeviceAttemptsTest,rates";
 
   @TempDir Path folder;

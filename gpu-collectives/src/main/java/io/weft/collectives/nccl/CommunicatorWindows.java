@@ -9,36 +9,23 @@ import io.weft.collectives.nccl.NcclEnginePair.NcclEngineLane;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaMemory;
-import io.weft.device.cuda.VirtualMemory;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Opens and ends memory that the other ranks can access, through NCCL or their devices. If one rank
- * refuses, all ranks give up, and the communicator stays usable.
+ * Registers memory with NCCL as windows, and ends them. If one rank refuses, all ranks do, and the
+ * communicator stays usable.
  */
-final class MemorySharing {
+final class CommunicatorWindows {
   private final NcclCommunicator communicator;
 
-  MemorySharing(NcclCommunicator communicator) {
+  CommunicatorWindows(NcclCommunicator communicator) {
     this.communicator = communicator;
   }
 
   private List<NcclEngineLane> sides() {
     return List.of(communicator.side(true), communicator.side(false));
-  }
-
-  /** See {@link DeviceCommunicator#register}. */
-  DeviceWindow register(CudaMemory memory) {
-    AtomicReference<Registration> result = new AtomicReference<>();
-    communicator.inTurn(
-        "registering a window", deadline -> result.set(registerInTurn(memory, deadline)));
-    if (result.get().refusal() != null) {
-      throw result.get().refusal();
-    }
-    return result.get().window();
   }
 
   /** A window, or the reason why all ranks refuse it; the other one is null. */
@@ -49,7 +36,13 @@ final class MemorySharing {
     }
   }
 
-  /** Registers memory for a caller who has the turn. Collective. */
+  /**
+   * Registers memory for a caller who has the turn. All ranks call it together. Operations on
+   * buffers in a window bypass NCCL's own buffers where NCCL can do so.
+   *
+   * @param memory of this rank's GPU and of {@link NcclMemory}; the first of its segment, which
+   *     starts at a multiple of 4096; of the same size on all ranks
+   */
   Registration registerInTurn(CudaMemory memory, Deadline deadline) {
     Optional<CollectiveException> refusal =
         WindowAgreement.refusal(
@@ -87,67 +80,6 @@ final class MemorySharing {
             side.lane().submit("ending a window", () -> side.engine().deregister(window)));
       } catch (IllegalStateException e) {
         // The communicator was closed, which ended its windows too.
-      }
-    }
-  }
-
-  /** See {@link DeviceCommunicator#share}. */
-  SharedWindow share(CudaMemory memory) {
-    return share(memory, "sharing memory", NcclEngine::share);
-  }
-
-  /** See {@link DeviceCommunicator#shareByMulticast}. */
-  SharedWindow shareByMulticast(CudaMemory memory) {
-    return share(memory, "sharing memory by multicast", NcclEngine::shareByMulticast);
-  }
-
-  /** A way to share memory. */
-  private interface Sharing {
-    ReachableMemory run(NcclEngine engine, CudaMemory memory, Deadline deadline);
-  }
-
-  private SharedWindow share(CudaMemory memory, String what, Sharing sharing) {
-    AtomicReference<ReachableMemory> shared = new AtomicReference<>();
-    AtomicReference<CollectiveException> refusal = new AtomicReference<>();
-    NcclEngineLane side = communicator.side(true);
-    communicator.inTurn(
-        what,
-        deadline ->
-            communicator.run(
-                side,
-                what,
-                () -> {
-                  try {
-                    shared.set(sharing.run(side.engine(), memory, deadline));
-                  } catch (CollectiveException e) {
-                    if (e.kind() != Kind.INVALID) {
-                      throw e;
-                    }
-                    refusal.set(e);
-                  }
-                }));
-    if (refusal.get() != null) {
-      throw refusal.get();
-    }
-    return new SharedWindow(shared.get(), this::unshare);
-  }
-
-  private void unshare(ReachableMemory window) {
-    NcclEngineLane side = communicator.side(true);
-    try {
-      communicator.inTurn(
-          "ending shared memory",
-          deadline ->
-              communicator.run(side, "ending shared memory", () -> side.engine().unshare(window)));
-    } catch (CollectiveException e) {
-      try {
-        NcclEngineLane.settle(
-            side.lane()
-                .submit(
-                    "leaving",
-                    () -> side.engine().unshareLocally(window, communicator.nccl().linger())));
-      } catch (IllegalStateException closed) {
-        // The communicator was closed, which ended the shared memory too.
       }
     }
   }
@@ -195,14 +127,9 @@ final class MemorySharing {
               reason -> {
                 throw invalid(rank, reason);
               });
-      if (!(memory.source() instanceof NcclMemory || memory.source() instanceof VirtualMemory)) {
+      if (!(memory.source() instanceof NcclMemory)) {
         throw invalid(
             rank, memory.source().what() + " cannot be a window, only memory of NCCL can");
-      }
-      if (host.nranks() > 1
-          && memory.source() instanceof VirtualMemory virtual
-          && !virtual.isExportable()) {
-        throw invalid(rank, "the driver gives no file descriptors for " + virtual.what());
       }
       if (!memory.device().device().equals(device.device())) {
         throw invalid(rank, "the memory is of " + memory.device() + ", the rank on " + device);
