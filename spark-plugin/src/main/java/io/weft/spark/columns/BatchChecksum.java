@@ -298,7 +298,7 @@ public final class BatchChecksum {
       }
       long few = 0;
       for (; at < end; at++) {
-        few = few << Byte.SIZE | Platform.getByte(base, at) & 0xFF;
+        few = (few << Byte.SIZE) | (Platform.getByte(base, at) & 0xFF);
       }
       return fold(hash, few, 0);
     }
