@@ -107,8 +107,8 @@ class ChangedRetryTest {
   }
 
   /**
-   * The route belongs to the shuffle: whatever new shuffles take, a repeated map task computes the
-   * same kind of checksum as its first attempt.
+   * The route belongs to the shuffle: even if new shuffles take another, a repeated map task
+   * computes the same kind of checksum as its first attempt.
    */
   @ParameterizedTest
   @CsvSource({"spark.weft.route,rows,auto", "spark.weft.enabled,false,true"})

@@ -85,7 +85,7 @@ public final class Compat {
     Path jars = Files.createDirectories(home.resolve("jars"));
     Files.writeString(home.resolve("RELEASE"), "Spark for programs of others\n");
     Set<Path> all = new LinkedHashSet<>(Set.of(ownJar));
-    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
       if (entry.endsWith(".jar")) {
         all.add(Path.of(entry));
       }

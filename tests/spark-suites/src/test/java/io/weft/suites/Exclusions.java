@@ -23,9 +23,7 @@ final class Exclusions {
     STREAMS.put(
         "multiple simultaneous attempts for one task (SPARK-8029)",
         "writes two outputs with one map id, which no scheduler does; Weft refuses the second one");
-    STREAMS.put(
-        "SPARK-36206: shuffle checksum detect disk corruption",
-        "damages that file");
+    STREAMS.put("SPARK-36206: shuffle checksum detect disk corruption", "damages that file");
   }
 
   private Exclusions() {}
