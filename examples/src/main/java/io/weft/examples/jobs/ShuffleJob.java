@@ -2,17 +2,22 @@ package io.weft.examples.jobs;
 
 import io.weft.examples.side.SideTask;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
+import scala.Tuple2;
 
 /**
  * Reads rows, shuffles them or not, and discards them. The shuffle costs the difference of the two.
@@ -169,6 +174,74 @@ public record ShuffleJob(Source source, Exchange exchange) implements SideTask<J
       @Override
       public Dataset<Row> pass(Dataset<Row> rows) {
         return rows.sparkSession().createDataFrame(rows.javaRDD(), rows.schema());
+      }
+    }
+
+    /**
+     * As an RDD in the order of its keys, as TeraSort does: a text and bytes.
+     *
+     * @param partitions to shuffle into
+     */
+    record SortedRdd(int partitions) implements Exchange {
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        return rows(rows, pairs(rows).sortByKey(true, partitions));
+      }
+
+      @Override
+      public Dataset<Row> pass(Dataset<Row> rows) {
+        return rows(rows, pairs(rows));
+      }
+
+      private static JavaPairRDD<String, byte[]> pairs(Dataset<Row> rows) {
+        return rows.javaRDD().mapToPair(row -> new Tuple2<>(row.getString(0), row.getAs(1)));
+      }
+
+      private static Dataset<Row> rows(Dataset<Row> like, JavaPairRDD<String, byte[]> pairs) {
+        return like.sparkSession()
+            .createDataFrame(
+                pairs.map(pair -> RowFactory.create(pair._1(), pair._2())), like.schema());
+      }
+    }
+
+    /**
+     * PageRank over RDDs: rows are edges between numbers, and the result has a vertex and its rank
+     * in each row. Ranks are whole numbers, whose sums do not depend on the order of blocks.
+     *
+     * @param partitions of each shuffle
+     * @param iterations each with a join and a sum by key
+     */
+    record PageRank(int partitions, int iterations) implements Exchange {
+      private static final long ONE = 1_000_000_000;
+
+      @Override
+      public Dataset<Row> shuffle(Dataset<Row> rows) {
+        JavaPairRDD<Long, Iterable<Long>> links =
+            rows.javaRDD()
+                .mapToPair(row -> new Tuple2<>(row.getLong(0), row.getLong(1)))
+                .groupByKey(partitions)
+                .cache();
+        JavaPairRDD<Long, Long> ranks = links.mapValues(targets -> ONE);
+        for (int i = 0; i < iterations; i++) {
+          ranks =
+              links
+                  .join(ranks, partitions)
+                  .values()
+                  .flatMapToPair(PageRank::parts)
+                  .reduceByKey(Long::sum, partitions)
+                  .mapValues(sum -> ONE * 15 / 100 + sum * 85 / 100);
+        }
+        return rows.sparkSession()
+            .createDataFrame(
+                ranks.map(rank -> RowFactory.create(rank._1(), rank._2())), rows.schema());
+      }
+
+      private static Iterator<Tuple2<Long, Long>> parts(Tuple2<Iterable<Long>, Long> vertex) {
+        List<Tuple2<Long, Long>> parts = new ArrayList<>();
+        vertex._1().forEach(target -> parts.add(new Tuple2<>(target, 0L)));
+        long part = vertex._2() / parts.size();
+        parts.replaceAll(one -> new Tuple2<>(one._1(), part));
+        return parts.iterator();
       }
     }
 

@@ -1,9 +1,12 @@
 package io.weft.examples.side;
 
+import io.weft.spark.config.SettingsCheck;
 import io.weft.spark.config.WeftSettings;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import org.apache.spark.SparkConf;
 
 /**
  * The configuration of a side. The sides of a comparison differ only in the settings of Weft.
@@ -18,6 +21,10 @@ public record SideOptions(
   /** Two executor processes of one core each on this host. */
   public static final String CLUSTER = "local-cluster[2,1,2048]";
 
+  private static final String MASTER = "spark.master";
+  private static final String PLUGINS = "spark.plugins";
+  private static final String TRANSPORT = "spark.weft.transport";
+  private static final Set<String> CHOSEN = Set.of(MASTER, PLUGINS, TRANSPORT);
   private static final String PLUGIN = "io.weft.spark.WeftPlugin";
 
   public SideOptions {
@@ -43,10 +50,10 @@ public record SideOptions(
     requireTransport(transport);
     String mode = transport.toLowerCase(Locale.ROOT);
     Map<String, String> conf = clustered(common);
-    conf.put("spark.plugins", PLUGIN);
-    conf.put("spark.weft.transport", mode);
+    conf.put(PLUGINS, PLUGIN);
+    conf.put(TRANSPORT, mode);
     // Off by default, but the workload of an RDD is there to measure it.
-    conf.put("spark.weft.rdd.streams", "true");
+    conf.putIfAbsent("spark.weft.rdd.streams", "true");
     return new SideOptions("weft-" + mode, "Weft/" + mode, "1g", conf);
   }
 
@@ -65,15 +72,36 @@ public record SideOptions(
     }
   }
 
+  /**
+   * Requires settings that a user may give to both sides of a comparison.
+   *
+   * @throws IllegalArgumentException if one is none of Spark, is unknown to Weft, has a wrong
+   *     value, or is chosen by the comparison itself
+   */
+  public static void requireCommon(Map<String, String> settings) {
+    SparkConf conf = new SparkConf(false);
+    for (Map.Entry<String, String> setting : settings.entrySet()) {
+      String key = setting.getKey();
+      if (!key.startsWith("spark.")) {
+        throw new IllegalArgumentException(
+            key + " is no setting of Spark: it has to begin with spark.");
+      }
+      if (CHOSEN.contains(key)) {
+        throw new IllegalArgumentException(key + " cannot be set: the comparison chooses it");
+      }
+      conf.set(key, setting.getValue());
+    }
+    SettingsCheck.check(conf);
+  }
+
   /** One process that writes tables. It ends before a measurement begins. */
   public static SideOptions writer() {
-    return new SideOptions(
-        "writer", "the writer of tables", "3g", Map.of("spark.master", "local[*]"));
+    return new SideOptions("writer", "the writer of tables", "3g", Map.of(MASTER, "local[*]"));
   }
 
   private static Map<String, String> clustered(Map<String, String> common) {
     Map<String, String> conf = new TreeMap<>(common);
-    conf.put("spark.master", CLUSTER);
+    conf.put(MASTER, CLUSTER);
     // If executors cannot start, the run fails; Spark must not start them again without end.
     conf.put("spark.deploy.maxExecutorRetries", "2");
     return conf;

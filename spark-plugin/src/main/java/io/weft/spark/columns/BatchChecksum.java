@@ -274,11 +274,40 @@ public final class BatchChecksum {
       for (int row = 0; row < rows; row++) {
         hashes[row] =
             nulls == null || nulls[row] == 0
-                ? XXH64.hashUnsafeBytes(
-                    source.base(row), source.offset(row), source.length(row), hashes[row])
+                ? hash(source.base(row), source.offset(row), source.length(row), hashes[row])
                 : mix(hashes[row], NULL);
       }
       source.forget();
+    }
+
+    /** For short runs much faster than XXH64. The last step takes some bytes twice. */
+    private static long hash(Object base, long offset, int length, long seed) {
+      long end = offset + length;
+      long hash = seed ^ length * PRIME_1;
+      long at = offset;
+      for (long last = end - 2 * Long.BYTES; at < last; at += 2 * Long.BYTES) {
+        hash = fold(hash, Platform.getLong(base, at), Platform.getLong(base, at + Long.BYTES));
+      }
+      if (length >= Long.BYTES) {
+        long first = Math.max(offset, end - 2 * Long.BYTES);
+        return fold(hash, Platform.getLong(base, first), Platform.getLong(base, end - Long.BYTES));
+      }
+      if (length >= Integer.BYTES) {
+        return fold(
+            hash, Platform.getInt(base, offset), Platform.getInt(base, end - Integer.BYTES));
+      }
+      long few = 0;
+      for (; at < end; at++) {
+        few = (few << Byte.SIZE) | (Platform.getByte(base, at) & 0xFF);
+      }
+      return fold(hash, few, 0);
+    }
+
+    /** The product of two numbers, as 128 bits, with its halves folded into one. */
+    private static long fold(long hash, long one, long other) {
+      long left = one ^ hash;
+      long right = other ^ PRIME_2 ^ Long.rotateLeft(hash, 32);
+      return left * right ^ Math.multiplyHigh(left, right) ^ Long.rotateLeft(hash, 23);
     }
   }
 

@@ -8,8 +8,10 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SparkConf;
@@ -96,6 +98,10 @@ public final class BlockSizes {
     private static final int LEAST_SAMPLES = 4;
     private static final int MAX_SAMPLES = 28;
     private static final int MAX_BYTES = 256 << 10;
+
+    /** Outputs up to this many bytes are compressed as a whole. */
+    private static final int WHOLE_BYTES = 4 << 10;
+
     private static final int MAX_SAMPLE_BYTES = 32 << 10;
 
     private final BlockSizes owner;
@@ -104,6 +110,10 @@ public final class BlockSizes {
     private final long[] serialized;
     private final int stride;
     private final Map<Integer, RowSample> samples = new HashMap<>();
+
+    /** Partitions whose samples are dropped unless the output is compressed as a whole. */
+    private final Set<Integer> extras = new HashSet<>();
+
     private int bytesLeft = MAX_BYTES;
 
     /** The most bytes of a partition when its sample was begun. */
@@ -130,17 +140,21 @@ public final class BlockSizes {
         return false;
       }
       RowSample begun = samples.get(partition);
-      if (begun != null) {
+      if (begun != null && !extras.contains(partition)) {
         return !begun.isFull();
       }
       // Large partitions matter most: they come back, or have much more rows than the others.
       boolean large = !first || serialized[partition] > 2 * largest;
-      boolean chosen = large || partition % stride == 0 || samples.size() < LEAST_SAMPLES;
-      if (!chosen || samples.size() == MAX_SAMPLES) {
+      int chosen = samples.size() - extras.size();
+      if (chosen < MAX_SAMPLES && (large || partition % stride == 0 || chosen < LEAST_SAMPLES)) {
+        extras.remove(partition);
+        largest = Math.max(largest, serialized[partition]);
+      } else if (MAX_BYTES - bytesLeft < WHOLE_BYTES) {
+        extras.add(partition);
+      } else {
         return false;
       }
-      largest = Math.max(largest, serialized[partition]);
-      return true;
+      return begun == null || !begun.isFull();
     }
 
     /** Returns the sample of a partition, to which the caller adds rows until it is full. */
@@ -157,6 +171,9 @@ public final class BlockSizes {
     public long[] reported(long[] written) {
       if (owner.real) {
         return written;
+      }
+      if (Arrays.stream(serialized).sum() > WHOLE_BYTES) {
+        samples.keySet().removeAll(extras);
       }
       Map<Integer, BlockSample> compressed = new HashMap<>();
       samples.forEach((partition, sample) -> compressed.put(partition, sample.compress()));

@@ -4,16 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 
 /** The checksum of batches depends on the rows and their partitions, and on nothing else. */
@@ -77,6 +81,29 @@ class BatchChecksumTest {
     List<Placed> moved = new ArrayList<>(rows);
     moved.set(index, new Placed(one.row(), (one.partition() + 1) % PARTITIONS));
     assertThat(checksum(schema, kind, moved, 20)).isNotEqualTo(expected);
+  }
+
+  @Test
+  void everyByteOfAStringMatters() {
+    Set<Long> checksums = new HashSet<>();
+    int texts = 0;
+    for (int length = 0; length <= 50; length++) {
+      byte[] text = new byte[length];
+      assertThat(checksums.add(ofText(text))).as("%d zeros", length).isTrue();
+      texts++;
+      for (int i = 0; i < length; i++, texts++) {
+        text[i] = 1;
+        assertThat(checksums.add(ofText(text))).as("byte %d of %d", i, length).isTrue();
+        text[i] = 0;
+      }
+    }
+    assertThat(checksums).hasSize(texts);
+  }
+
+  private static long ofText(byte[] text) {
+    InternalRow row = new GenericInternalRow(new Object[] {UTF8String.fromBytes(text)});
+    return checksum(
+        StructType.fromDDL("s string"), BatchKind.values()[0], List.of(new Placed(row, 1)), 1);
   }
 
   @Test

@@ -35,6 +35,20 @@ class BlockSizesTest {
     assertThat(reported(new BlockSizes(conf), blocks)).isEqualTo(sparks(conf, blocks));
   }
 
+  /** More blocks than have a sample in a longer output. */
+  @Test
+  void aFewRowsOverManyPartitionsHaveSparksSizes() throws IOException {
+    SparkConf conf = new SparkConf(false);
+    List<List<UnsafeRow>> blocks = new ArrayList<>();
+    for (int p = 0; p < 100; p++) {
+      blocks.add(rows(p, p == 70 ? 40 : 1, 10));
+    }
+    assertThat(blocks.stream().mapToInt(List::size).sum() * 28).isBetween(3000, 4096);
+    assertThat(reported(new BlockSizes(conf), blocks)).isEqualTo(sparks(conf, blocks));
+    blocks.set(3, rows(3, 60, 10));
+    assertThat(reported(new BlockSizes(conf), blocks)).isNotEqualTo(sparks(conf, blocks));
+  }
+
   @ParameterizedTest
   @ValueSource(ints = {3, 16, 40, 500})
   void largeOutputsAreWithinATenth(int partitions) throws IOException {

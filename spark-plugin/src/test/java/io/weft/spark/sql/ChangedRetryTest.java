@@ -1,10 +1,12 @@
 package io.weft.spark.sql;
 
 import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.expr;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.weft.spark.LocalSpark;
+import io.weft.spark.shuffle.WeftShuffleManager;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,6 +15,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.IntFunction;
 import java.util.stream.Stream;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -22,10 +27,14 @@ import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -34,9 +43,11 @@ import org.junit.jupiter.params.provider.CsvSource;
  * A map task of the columns route that is run again and makes another row: the driver notices it by
  * the checksum of rows. Spark 4.2 compares them by default.
  */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class ChangedRetryTest {
   private static final int ROWS = 64;
-  private static final int RETRIES = 40;
+  private static final int RETRIES = 100;
+  private static final Runnable NOTHING = () -> {};
 
   /** Values of the columns, and other values of the same size in a file. */
   private static final List<String[]> COLUMNS =
@@ -60,6 +71,10 @@ class ChangedRetryTest {
     Map<String, String> settings = new HashMap<>();
     settings.put("spark.sql.adaptive.enabled", "false");
     settings.put("spark.weft.route", "auto");
+    settings.put("spark.weft.fallback.failures", "1");
+    // A map task for each file.
+    settings.put("spark.sql.files.openCostInBytes", "1g");
+    settings.put("spark.sql.files.maxPartitionBytes", "1g");
     if (version.startsWith("4.1.")) {
       settings.put("spark.sql.shuffle.orderIndependentChecksum.enabled", "true");
       settings.put("spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "true");
@@ -74,31 +89,60 @@ class ChangedRetryTest {
     }
   }
 
+  /** Map tasks that all run again after one job, each over a file with another row changed. */
   @Test
   void everyChangedRowIsNoticed() throws IOException {
-    Path table = write("table", "id", -1, 0);
-    List<String> unnoticed = new ArrayList<>();
-    for (int i = 0; i < RETRIES; i++) {
-      int row = i * 7 % ROWS;
-      Path other = write("other", "id", row, i % COLUMNS.size());
-      while (Files.size(other) != Files.size(table)) {
-        // Spark has planned to read a file of that size. Statistics may make it differ by a byte.
-        row = (row + 1) % ROWS;
-        other = write("other", "id", row, i % COLUMNS.size());
-      }
-      if (!isNoticed(table, other)) {
-        unnoticed.add("row " + row + ", column " + COLUMNS.get(i % COLUMNS.size())[0]);
-      }
-    }
-    assertThat(unnoticed).isEmpty();
+    List<Path> files = write("table", "id", map -> "false", RETRIES);
+    List<Path> others = write("other", "id", map -> "id = " + map * 7 % ROWS, RETRIES);
+    assertThat(noticed(files, others, NOTHING)).hasSize(RETRIES);
   }
 
   /** The second order is of a shuffle that delivers blocks in another order. */
   @ParameterizedTest
   @CsvSource({"id", "-id", "id % 10"})
   void equalRowsInAnyOrderAreNoMismatch(String order) throws IOException {
-    Path table = write("table", "id", -1, 0);
-    assertThat(isNoticed(table, write("other", order, -1, 0))).isFalse();
+    List<Path> files = write("table", "id", map -> "false", 1);
+    List<Path> others = write("other", order, map -> "false", 1);
+    assertThat(noticed(files, others, NOTHING)).isEmpty();
+  }
+
+  /**
+   * The route belongs to the shuffle: even if new shuffles take another, a repeated map task
+   * computes the same kind of checksum as its first attempt.
+   */
+  @ParameterizedTest
+  @CsvSource({"spark.weft.route,rows,auto", "spark.weft.enabled,false,true"})
+  void aRetryKeepsTheRouteOfItsShuffle(String setting, String away, String back)
+      throws IOException {
+    try {
+      assertOnlyTheOtherRowIsNoticed(() -> spark.session().conf().set(setting, away));
+    } finally {
+      spark.session().conf().set(setting, back);
+    }
+  }
+
+  /** The last test, because Weft takes no new shuffles after it. */
+  @Test
+  @Order(Integer.MAX_VALUE)
+  void aRetryKeepsTheRouteOfItsShuffleAfterFailures() throws IOException {
+    WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
+    assertOnlyTheOtherRowIsNoticed(() -> manager.failures().count("a test"));
+    assertThat(manager.failures().refusal()).isPresent();
+  }
+
+  /** Two map tasks run again, and one of them makes another row. */
+  private static void assertOnlyTheOtherRowIsNoticed(Runnable turnAway) throws IOException {
+    List<Path> files = write("table", "id", map -> "false", 2);
+    List<Path> others = write("other", "id DESC", map -> map == 0 ? "id = 5" : "false", 2);
+    Runnable checked =
+        () -> {
+          turnAway.run();
+          Dataset<Row> fresh = spark.session().read().parquet(folder.resolve("table").toString());
+          assertThat(exchange(fresh.repartition(5, col("id"))))
+              .as("a new shuffle")
+              .isNotInstanceOf(WeftShuffleExchangeExec.class);
+        };
+    assertThat(noticed(files, others, checked)).hasSize(1);
   }
 
   @Test
@@ -120,69 +164,110 @@ class ChangedRetryTest {
   }
 
   /**
-   * Runs a map task over a file, and again after another file has taken its place.
+   * Runs a map task over each file, and again after another file has taken its place.
    *
-   * @return whether the driver noticed other rows
+   * @param between called between the two
+   * @return the map tasks of which the driver noticed other rows
    */
-  private static boolean isNoticed(Path file, Path other) throws IOException {
-    Path read = Files.createDirectories(folder.resolve("read")).resolve("part.parquet");
-    Files.copy(file, read, StandardCopyOption.REPLACE_EXISTING);
-    assertThat(Files.size(other)).isEqualTo(Files.size(file));
-    Dataset<Row> rows =
-        spark.session().read().parquet(read.getParent().toString()).repartition(5, col("id"));
+  private static Set<Integer> noticed(List<Path> files, List<Path> others, Runnable between)
+      throws IOException {
+    Path read = Files.createDirectories(Files.createTempDirectory(folder, "read"));
+    copy(files, read);
+    Dataset<Row> rows = spark.session().read().parquet(read.toString()).repartition(5, col("id"));
     RDD<InternalRow> shuffled = rows.queryExecution().toRdd();
-    assertThat(shuffled.count()).isEqualTo(ROWS);
+    assertThat(shuffled.count()).isEqualTo((long) ROWS * files.size());
     int shuffleId = wefts(rows).columnarDependency().shuffleId();
     MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
     ShuffleStatus shuffle = tracker.shuffleStatuses().apply(shuffleId);
-    MapStatus first = shuffle.mapStatuses()[0];
-    assertThat(mismatches(shuffle)).isZero();
+    MapStatus[] first = shuffle.mapStatuses().clone();
+    assertThat(first).hasSameSizeAs(files);
+    assertThat(mismatches(shuffle)).isEmpty();
 
-    Files.copy(other, read, StandardCopyOption.REPLACE_EXISTING);
-    tracker.unregisterMapOutput(shuffleId, 0, first.location());
-    assertThat(shuffled.count()).isEqualTo(ROWS);
-    assertThat(shuffle.mapStatuses()[0].mapId()).isNotEqualTo(first.mapId());
-    return mismatches(shuffle) > 0;
+    between.run();
+    copy(others, read);
+    for (int map = 0; map < first.length; map++) {
+      tracker.unregisterMapOutput(shuffleId, map, first[map].location());
+    }
+    assertThat(shuffled.count()).isEqualTo((long) ROWS * files.size());
+    for (int map = 0; map < first.length; map++) {
+      assertThat(shuffle.mapStatuses()[map].mapId()).isNotEqualTo(first[map].mapId());
+    }
+    return mismatches(shuffle);
+  }
+
+  private static void copy(List<Path> files, Path folder) throws IOException {
+    for (int map = 0; map < files.size(); map++) {
+      Path target = folder.resolve("part-%03d.parquet".formatted(map));
+      if (Files.exists(target)) {
+        assertThat(files.get(map)).as("a file of the same size").hasSize(Files.size(target));
+      }
+      Files.copy(files.get(map), target, StandardCopyOption.REPLACE_EXISTING);
+    }
   }
 
   private static WeftShuffleExchangeExec wefts(Dataset<Row> rows) {
-    var exchange =
-        rows.queryExecution().executedPlan().find(node -> node instanceof ShuffleExchangeExec);
-    return (WeftShuffleExchangeExec) exchange.get();
+    return (WeftShuffleExchangeExec) exchange(rows);
   }
 
-  private static int mismatches(ShuffleStatus shuffle) {
+  private static SparkPlan exchange(Dataset<Row> rows) {
+    return rows.queryExecution()
+        .executedPlan()
+        .find(node -> node instanceof ShuffleExchangeExec)
+        .get();
+  }
+
+  private static Set<Integer> mismatches(ShuffleStatus shuffle) {
     try {
       Object indices = ShuffleStatus.class.getMethod("checksumMismatchIndices").invoke(shuffle);
-      return ((scala.collection.Set<?>) indices).size();
+      Set<Integer> maps = new TreeSet<>();
+      ((scala.collection.Set<?>) indices).foreach(index -> maps.add((Integer) index));
+      return maps;
     } catch (ReflectiveOperationException e) {
       throw new AssertionError(e);
     }
   }
 
-  /** Writes a file of all rows in an order, in which one value of a row may be another one. */
-  private static Path write(String name, String order, int row, int column) throws IOException {
+  /**
+   * Writes files of all rows in an order. The first value after the key of some rows is another
+   * one, in the next file the second, and so on.
+   *
+   * @param changed a condition for the changed rows of a file
+   */
+  private static List<Path> write(String name, String order, IntFunction<String> changed, int count)
+      throws IOException {
+    String file = "div(of, " + ROWS + ")";
+    StringBuilder condition = new StringBuilder("CASE " + file);
+    for (int i = 0; i < count; i++) {
+      condition.append(" WHEN %d THEN %s".formatted(i, changed.apply(i)));
+    }
+    condition.append(" ELSE false END AS changed");
     List<String> columns = new ArrayList<>(List.of("id"));
     for (int i = 0; i < COLUMNS.size(); i++) {
       String[] one = COLUMNS.get(i);
-      int changed = i == column ? row : -1;
       columns.add(
-          "CASE WHEN id = %d THEN %s ELSE %s END AS %s".formatted(changed, one[2], one[1], one[0]));
+          "CASE WHEN changed AND %s %% %d = %d THEN %s ELSE %s END AS %s"
+              .formatted(file, COLUMNS.size(), i, one[2], one[1], one[0]));
     }
     Path target = folder.resolve(name);
     spark
         .session()
-        .range(0, ROWS, 1, 1)
-        .orderBy(org.apache.spark.sql.functions.expr(order))
-        .coalesce(1)
+        .range(0, (long) ROWS * count, 1, count)
+        .selectExpr("id AS of", "id % " + ROWS + " AS id")
+        .sortWithinPartitions(expr(order))
+        .selectExpr("of", "id", condition.toString())
         .selectExpr(columns.toArray(String[]::new))
         .write()
         .mode("overwrite")
         .option("compression", "none")
         .option("parquet.enable.dictionary", "false")
+        // Spark has planned to read a file of that size, and the size of a checksum varies.
+        .option("parquet.page.write-checksum.enabled", "false")
         .parquet(target.toString());
     try (Stream<Path> files = Files.list(target)) {
-      return files.filter(file -> file.toString().endsWith(".parquet")).findFirst().orElseThrow();
+      List<Path> parts =
+          files.filter(part -> part.toString().endsWith(".parquet")).sorted().toList();
+      assertThat(parts).hasSize(count);
+      return parts;
     }
   }
 }

@@ -85,7 +85,7 @@ public final class Compat {
     Path jars = Files.createDirectories(home.resolve("jars"));
     Files.writeString(home.resolve("RELEASE"), "Spark for programs of others\n");
     Set<Path> all = new LinkedHashSet<>(Set.of(ownJar));
-    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
       if (entry.endsWith(".jar")) {
         all.add(Path.of(entry));
       }
@@ -112,6 +112,13 @@ public final class Compat {
     }
     String figures =
         "%d lines, %d map outputs by Weft".formatted(with.lines().size(), with.published());
+    if (program.streams()) {
+      StreamTotals streams = with.streams();
+      if (streams.shuffles() == 0 || streams.readBytes() == 0 || streams.bySpark() > 0) {
+        return say("not streams", program, streams.toString());
+      }
+      figures += ", " + streams;
+    }
     return !say("equal", program, figures);
   }
 
@@ -135,7 +142,7 @@ public final class Compat {
   }
 
   /** The result of all sessions of a program, or its error. */
-  private record Result(List<String> lines, long published, Exception error) {
+  private record Result(List<String> lines, long published, StreamTotals streams, Exception error) {
     String reason() {
       Throwable cause = error;
       while (cause.getCause() != null) {
@@ -149,6 +156,7 @@ public final class Compat {
     List<String> lines = new ArrayList<>();
     Set<Path> left = new HashSet<>();
     long published = 0;
+    StreamTotals streams = StreamTotals.NONE;
     for (int i = 0; i < program.sessions(); i++) {
       Path files = folder.resolve("files");
       SparkSession session = null;
@@ -158,8 +166,11 @@ public final class Compat {
         session = start(program, weft);
         lines.addAll(program.body().run(session, files));
         published += published(session);
+        if (weft && program.streams()) {
+          streams = StreamTotals.of(session.sparkContext());
+        }
       } catch (Exception e) {
-        return new Result(lines, published, e);
+        return new Result(lines, published, streams, e);
       } finally {
         Set<Path> used = weftFolders();
         stop(session);
@@ -167,7 +178,7 @@ public final class Compat {
       }
     }
     Exception error = left.isEmpty() ? null : new IllegalStateException("left behind: " + left);
-    return new Result(lines, published, error);
+    return new Result(lines, published, streams, error);
   }
 
   /** Weft's folders in which the executors, or this JVM, have files open. */
@@ -213,7 +224,9 @@ public final class Compat {
         SparkSession.builder()
             .master(program.master())
             .appName(program.name())
-            .config("spark.ui.enabled", "false")
+            // The Weft tab tells the routes of shuffles.
+            .config("spark.ui.enabled", Boolean.toString(weft && program.streams()))
+            .config("spark.ui.port", "0")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.local.dir", folder.resolve("local").toString())

@@ -5,13 +5,18 @@ import static org.apache.spark.sql.functions.col;
 import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.LongStream;
+import org.apache.spark.HashPartitioner;
+import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.FilterFunction;
 import org.apache.spark.api.java.function.MapFunction;
 import org.apache.spark.api.java.function.MapGroupsFunction;
@@ -19,19 +24,24 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import scala.Tuple2;
 
 /** Programs that need no library beside Spark's core and SQL. */
 public final class JobPrograms {
   private static final int JOBS = 10;
   private static final int SESSIONS = 10;
   private static final int TAKEN = 500;
+  private static final int RECORDS = 20_000;
   private static final String ROWS =
       "SELECT id, id % 13 AS k, REPEAT(STRING(id), 5) AS s FROM RANGE(0, 50000, 1, 8)";
 
   private JobPrograms() {}
 
   static List<Program> all() {
+    Program sort = Program.of("sortByKey of 100 bytes", Map.of(), JobPrograms::sort);
     return List.of(
+        sort.withStreams(),
+        sort.withKryoStreams(),
         Program.of("Dataset with Kryo encoders", Map.of(), JobPrograms::kryoEncoders),
         Program.of(
             "Ten jobs at once under FAIR",
@@ -113,6 +123,40 @@ public final class JobPrograms {
             .join(rows.selectExpr("id", "s AS other"), "id")
             .groupBy("k")
             .agg(Map.of("id", "sum", "s", "max", "other", "min")));
+  }
+
+  /**
+   * TeraSort: records of a key of 10 bytes and a value of 90, in the order of their keys, sorted
+   * once by ranges and once within partitions. The order of the result is that of the partitions.
+   */
+  private static List<String> sort(SparkSession session, Path folder) {
+    JavaPairRDD<String, byte[]> records =
+        new JavaSparkContext(session.sparkContext())
+            .parallelize(LongStream.range(0, RECORDS).boxed().toList(), 4)
+            .mapToPair(id -> new Tuple2<>(key(id), value(id)));
+    List<String> lines =
+        new ArrayList<>(records.sortByKey(true, 6).map(JobPrograms::line).collect());
+    lines.addAll(
+        records
+            .repartitionAndSortWithinPartitions(new HashPartitioner(5))
+            .map(JobPrograms::line)
+            .collect());
+    return lines;
+  }
+
+  /** Unique, and in another order than the numbers. */
+  private static String key(long id) {
+    return "%010d".formatted(id * 7919 % 1_000_003);
+  }
+
+  private static byte[] value(long id) {
+    byte[] value = new byte[90];
+    new SplittableRandom(id).nextBytes(value);
+    return value;
+  }
+
+  private static String line(Tuple2<String, byte[]> pair) {
+    return pair._1() + HexFormat.of().formatHex(pair._2());
   }
 
   private static List<String> pipe(SparkSession session, Path folder) {

@@ -33,11 +33,21 @@ final class MachineLearning {
   private MachineLearning() {}
 
   static List<Program> all() {
+    Program pageRank = Program.of("GraphX, PageRank", Map.of(), MachineLearning::pageRank);
+    Program als = Program.of("MLlib, ALS", Map.of(), MachineLearning::als);
+    Program forest = Program.of("MLlib, random forest", Map.of(), MachineLearning::randomForest);
+    Program words = Program.of("MLlib, Word2Vec", Map.of(), MachineLearning::word2Vec);
     return List.of(
-        Program.of("GraphX, PageRank", Map.of(), MachineLearning::pageRank).withKryo(),
-        Program.of("MLlib, ALS", Map.of(), MachineLearning::als).withKryo(),
-        Program.of("MLlib, random forest", Map.of(), MachineLearning::randomForest).withKryo(),
-        Program.of("MLlib, Word2Vec", Map.of(), MachineLearning::word2Vec).withKryo());
+        pageRank.withKryo(),
+        pageRank.withStreams(),
+        pageRank.withKryoStreams(),
+        als.withKryo(),
+        als.withStreams(),
+        als.withKryoStreams(),
+        forest.withKryo(),
+        forest.withStreams(),
+        words.withKryo(),
+        words.withStreams());
   }
 
   private static List<String> pageRank(SparkSession session, Path folder) throws Exception {

@@ -19,6 +19,8 @@ import org.apache.spark.sql.SparkSession;
  */
 record Program(String name, String master, int sessions, Map<String, String> settings, Body body) {
   private static final String CLUSTER = "local-cluster[2,2,1024]";
+  private static final String KRYO = "org.apache.spark.serializer.KryoSerializer";
+  private static final String STREAMS = "spark.weft.rdd.streams";
 
   /** Runs in a session. */
   interface Body {
@@ -35,12 +37,31 @@ record Program(String name, String master, int sessions, Map<String, String> set
     return new Program(name, CLUSTER, 1, settings, body);
   }
 
-  /** Adds the settings with which RDDs also go through Weft. */
+  /** Adds the settings with which RDDs that neither aggregate nor sort go through Weft. */
   Program withKryo() {
+    String registrator = "io.weft.spark.WeftKryoRegistrator";
+    return with("", Map.of("spark.serializer", KRYO, "spark.kryo.registrator", registrator));
+  }
+
+  /** Adds the settings with which all RDDs go through Weft, as streams of Java's serializer. */
+  Program withStreams() {
+    return with(" as streams", Map.of(STREAMS, "true"));
+  }
+
+  /** Adds the settings with which all RDDs go through Weft, as streams of Kryo. */
+  Program withKryoStreams() {
+    return with(" as streams of Kryo", Map.of(STREAMS, "true", "spark.serializer", KRYO));
+  }
+
+  /** Whether its RDDs have to go through Weft as streams. */
+  boolean streams() {
+    return settings.containsKey(STREAMS);
+  }
+
+  private Program with(String more, Map<String, String> moreSettings) {
     Map<String, String> all = new HashMap<>(settings);
-    all.put("spark.serializer", "org.apache.spark.serializer.KryoSerializer");
-    all.put("spark.kryo.registrator", "io.weft.spark.WeftKryoRegistrator");
-    return new Program(name, master, sessions, all, body);
+    all.putAll(moreSettings);
+    return new Program(name + more, master, sessions, all, body);
   }
 
   /** Runs several times, each in a new session without other processes. */

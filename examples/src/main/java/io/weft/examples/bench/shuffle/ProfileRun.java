@@ -19,6 +19,7 @@ import java.util.Map;
 /** Runs one workload on one side repeatedly while Java's flight recorder shows where time goes. */
 final class ProfileRun {
   private static final String SORT = "sort";
+  private static final String JVM_OPTIONS = "spark.executor.extraJavaOptions";
 
   private final ShuffleBench.Options options;
   private final String side;
@@ -87,10 +88,10 @@ final class ProfileRun {
   }
 
   private SideOptions recorded(Path recordings) {
-    Map<String, String> recorder =
-        Map.of(
-            "spark.executor.extraJavaOptions",
-            "-XX:StartFlightRecording=settings=profile,dumponexit=true,filename=" + recordings);
-    return side.equals(SORT) ? SideOptions.spark(recorder) : SideOptions.weft(side, recorder);
+    Map<String, String> settings = new HashMap<>(options.settings());
+    String recorder =
+        "-XX:StartFlightRecording=settings=profile,dumponexit=true,filename=" + recordings;
+    settings.merge(JVM_OPTIONS, recorder, (given, more) -> given + " " + more);
+    return side.equals(SORT) ? SideOptions.spark(settings) : SideOptions.weft(side, settings);
   }
 }

@@ -73,8 +73,9 @@ final class ShuffleBench {
 
   private List<SideProcess> start(SideLauncher launcher, Cleanup cleanup)
       throws IOException, InterruptedException {
-    List<SideOptions> wanted = new ArrayList<>(List.of(SideOptions.spark(Map.of())));
-    options.transports().forEach(transport -> wanted.add(SideOptions.weft(transport, Map.of())));
+    Map<String, String> common = options.settings();
+    List<SideOptions> wanted = new ArrayList<>(List.of(SideOptions.spark(common)));
+    options.transports().forEach(transport -> wanted.add(SideOptions.weft(transport, common)));
     progress.step("starting " + wanted.size() + " clusters of two executors each");
     List<SideProcess> sides = new ArrayList<>();
     for (SideOptions side : wanted) {
@@ -111,6 +112,7 @@ final class ShuffleBench {
         environment.system(),
         environment.cores(),
         SideOptions.CLUSTER,
+        options.settings(),
         new Spread(copies).median(),
         options.runs(),
         results);
@@ -122,6 +124,7 @@ final class ShuffleBench {
    * @param workloads in order
    * @param queries may be empty
    * @param transports of Weft to compare with Spark: shm, tcp
+   * @param settings of all sides
    * @param factor of rows, more than 0; 1 is a full run
    * @param scale the scale of the queries' tables
    * @param data the folder of the queries' tables, a subfolder for each set; empty for a temporary
@@ -136,6 +139,7 @@ final class ShuffleBench {
       List<Workload> workloads,
       List<Query> queries,
       List<String> transports,
+      Map<String, String> settings,
       double factor,
       double scale,
       Optional<Path> data,
@@ -150,7 +154,9 @@ final class ShuffleBench {
       workloads = List.copyOf(workloads);
       queries = List.copyOf(queries);
       transports = List.copyOf(transports);
+      settings = Map.copyOf(settings);
       transports.forEach(SideOptions::requireTransport);
+      SideOptions.requireCommon(settings);
       if (!(factor > 0)) {
         throw new IllegalArgumentException(
             "the factor of rows has to be more than 0, not " + factor);
@@ -170,6 +176,7 @@ final class ShuffleBench {
           workloads.stream().limit(1).toList(),
           workloads.isEmpty() ? queries.subList(0, 1) : List.of(),
           transports,
+          settings,
           factor,
           scale,
           data,

@@ -9,6 +9,7 @@ import io.weft.examples.tpch.TpchTables;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -73,6 +74,14 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       paramLabel = "MODE",
       description = "How Weft moves data. Default: ${DEFAULT-VALUE}")
   private List<String> transports;
+
+  @Option(
+      names = "--conf",
+      paramLabel = "KEY=VALUE",
+      description =
+          "A setting of Spark or Weft for all sides, for example"
+              + " spark.serializer=org.apache.spark.serializer.KryoSerializer; repeatable")
+  private Map<String, String> settings = Map.of();
 
   @Option(
       names = "--rows",
@@ -168,6 +177,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
             .toList(),
         queries(chosen),
         transports,
+        settings,
         rows != null ? (double) rows / FULL_ROWS : measure.quick() ? QUICK_FACTOR : 1,
         scale != null ? scale : measure.quick() ? 0.1 : 1,
         data.folder(),

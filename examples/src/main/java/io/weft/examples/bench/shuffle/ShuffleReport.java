@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.weft.examples.measure.Report;
 import io.weft.examples.measure.Spread;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -16,6 +17,7 @@ import java.util.Optional;
  * @param system the operating system
  * @param cores of the machine
  * @param cluster the Spark master
+ * @param settings of all sides, given by the user
  * @param copyBytesPerSecond the median speed at which two threads copied memory during the run
  * @param runs that count on each side; an upper limit
  * @param results of the workloads, then of the queries
@@ -28,11 +30,14 @@ public record ShuffleReport(
     String system,
     int cores,
     String cluster,
+    Map<String, String> settings,
     double copyBytesPerSecond,
     int runs,
     List<WorkloadResult> results)
     implements Report {
   public ShuffleReport {
+    // Earlier versions wrote no settings.
+    settings = settings == null ? Map.of() : Map.copyOf(settings);
     results = List.copyOf(results);
   }
 

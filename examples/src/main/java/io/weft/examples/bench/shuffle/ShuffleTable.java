@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 
@@ -106,6 +107,9 @@ final class ShuffleTable {
 
   private List<String> notes() {
     List<String> notes = new ArrayList<>();
+    if (!report.settings().isEmpty()) {
+      notes.add("Settings of all sides: " + new TreeMap<>(report.settings()));
+    }
     notes.add(
         "Seconds are medians: of a shuffle, the job less the same job without it; of a query, the"
             + " whole. CPU is of the task threads; process CPU is of all threads of the executors,"

@@ -32,12 +32,14 @@ enum Workload {
   SHORT_STRINGS("short-strings", "strings of 1 to 8 bytes", 5_000_000, Kind.SHORT_STRINGS),
   HOT_KEY("hot-key", "90 % of rows have one key", 5_000_000, Kind.HOT_KEY),
   TINY_BLOCKS("tiny-blocks", "10 rows in a block", 400_000),
+  SORTED_RDD("sorted-rdd", "RDD of 100 bytes in a record, sorted", 2_000_000),
 
   GROUP_BY("group-by", "GROUP BY of many keys", 10_000_000),
   JOIN("join", "sort-merge join of two tables", 5_000_000),
   WINDOW("window", "window functions", 5_000_000),
   DISTINCT("distinct", "DISTINCT", 10_000_000),
-  COLLECT_LIST("collect-list", "collect_list", 5_000_000);
+  COLLECT_LIST("collect-list", "collect_list", 5_000_000),
+  PAGE_RANK("page-rank", "PageRank over RDDs", 2_000_000);
 
   /** The name of a group: shuffles of other shapes than the first five workloads. */
   static final String SHAPES = "shapes";
@@ -51,7 +53,8 @@ enum Workload {
   private static final int SMALL_BLOCK_COLUMNS = 50;
   private static final int TINY_BLOCK_ROWS = 10;
   private static final int READ_COLUMNS = 10;
-  private static final Set<Workload> WHOLE_JOBS = EnumSet.range(GROUP_BY, COLLECT_LIST);
+  private static final int ITERATIONS = 5;
+  private static final Set<Workload> WHOLE_JOBS = EnumSet.range(GROUP_BY, PAGE_RANK);
 
   private static final List<String> COMPUTED_COLUMNS =
       List.of(
@@ -69,6 +72,12 @@ enum Workload {
       List.of("id * 2654435761 as k", "id as a", "cast(id as double) as w");
   private static final List<String> RANGE_COLUMNS =
       List.of("xxhash64(id) as k", "sqrt(id) as w", "concat('name ', id) as s");
+
+  /** A key of 10 characters and 90 bytes, which repeat a part as names and numbers do. */
+  private static final List<String> RECORD_COLUMNS =
+      List.of(
+          "lpad(hex(id * 2654435761 % 1099511627776), 10, '0') as k",
+          "unhex(concat(repeat(md5(string(id)), 5), '00000000000000000000')) as v");
 
   private final String id;
   private final String title;
@@ -123,6 +132,8 @@ enum Workload {
       case DECIMALS -> new Source.Computed(rows, TASKS, DECIMAL_COLUMNS);
       case ROUND_ROBIN, RDD -> new Source.Computed(rows, TASKS, NUMBER_COLUMNS);
       case RANGE -> new Source.Computed(rows, TASKS, RANGE_COLUMNS);
+      case SORTED_RDD -> new Source.Computed(rows, TASKS, RECORD_COLUMNS);
+      case PAGE_RANK -> new Source.Computed(rows, TASKS, edgeColumns(rows));
       case SMALL_BLOCKS -> new Source.Computed(rows, SMALL_BLOCK_TASKS, smallBlockColumns());
       case TINY_BLOCKS -> new Source.Computed(rows, tinyBlockTasks(factor), NUMBER_COLUMNS);
       case GROUP_BY, JOIN, WINDOW, DISTINCT, COLLECT_LIST -> new Source.Query(query(rows));
@@ -135,6 +146,8 @@ enum Workload {
       case ROUND_ROBIN -> new Exchange.RoundRobin(TASKS);
       case RANGE -> new Exchange.Range(TASKS, KEY);
       case RDD -> new Exchange.Rdd(TASKS);
+      case SORTED_RDD -> new Exchange.SortedRdd(TASKS);
+      case PAGE_RANK -> new Exchange.PageRank(TASKS, ITERATIONS);
       case WIDE -> new Exchange.SomeRead(new Exchange.Hash(TASKS, KEY), readColumns());
       case SMALL_BLOCKS -> new Exchange.Hash(SMALL_BLOCK_TASKS, KEY);
       case TINY_BLOCKS -> new Exchange.Hash(tinyBlockTasks(factor), KEY);
@@ -179,7 +192,7 @@ enum Workload {
    */
   static Stream<Workload> named(String name) {
     if (name.equals(SHAPES)) {
-      return EnumSet.range(DECIMALS, TINY_BLOCKS).stream();
+      return EnumSet.range(DECIMALS, SORTED_RDD).stream();
     }
     if (name.equals(OPERATORS)) {
       return WHOLE_JOBS.stream();
@@ -198,6 +211,13 @@ enum Workload {
                   OPERATORS));
     }
     return found.stream();
+  }
+
+  /** Ten edges from each vertex. */
+  private static List<String> edgeColumns(long rows) {
+    long vertices = Math.max(1, rows / 10);
+    return List.of(
+        "pmod(id, %d) as k".formatted(vertices), "pmod(xxhash64(id), %d) as v".formatted(vertices));
   }
 
   private static List<String> smallBlockColumns() {

@@ -2,6 +2,7 @@ package io.weft.examples.bench.shuffle;
 
 import io.weft.examples.measure.Spread;
 import java.util.List;
+import java.util.Map;
 
 /** An example report for tests. */
 final class ShuffleReports {
@@ -16,6 +17,7 @@ final class ShuffleReports {
         "Linux 6.1",
         2,
         "local-cluster[2,1,2048]",
+        Map.of("spark.x", "1"),
         8e9,
         5,
         List.of(

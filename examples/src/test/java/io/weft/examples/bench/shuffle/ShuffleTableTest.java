@@ -18,7 +18,7 @@ class ShuffleTableTest {
         .contains(
             "TPC-H under Weft/shm, geometric means of 2 queries (the least): 1.25× (0.98×) faster, 1.25×"
                 + " (0.98×) less CPU, 1.25× (0.98×) less process CPU.")
-        .contains("All sides came to the same results.");
+        .contains("Settings of all sides: {spark.x=1}", "All sides came to the same results.");
   }
 
   @Test
@@ -37,7 +37,7 @@ class ShuffleTableTest {
             fine.id(), fine.title(), false, 1, 1, 1, "7 rows instead of 8", fine.sides());
     ShuffleReport example = ShuffleReports.example();
     ShuffleReport report =
-        new ShuffleReport("", "", "", "", "", 2, "", 8e9, example.runs(), List.of(wrong));
+        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, example.runs(), List.of(wrong));
     assertThat(report.text().toText())
         .contains(
             "NOT EQUAL", "columns from Parquet: 7 rows instead of 8", "RESULTS ARE NOT EQUAL.");
@@ -52,7 +52,7 @@ class ShuffleTableTest {
     List<ShuffleReport.WorkloadResult> results = new ArrayList<>(example.results());
     results.add(0, failed);
     ShuffleReport report =
-        new ShuffleReport("", "", "", "", "", 2, "", 8e9, example.runs(), results);
+        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, example.runs(), results);
     assertThat(report.passed()).isFalse();
     assertThat(report.text().toText()).contains("TPC-DS Q1: cancelled after 1 s", "TPC-H under");
     assertThat(report.chart().orElseThrow()).contains("Spark's sort shuffle", "TPC-H Q18");
