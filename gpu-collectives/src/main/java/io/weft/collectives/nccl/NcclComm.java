@@ -93,6 +93,11 @@ final class NcclComm {
     return handle;
   }
 
+  /** Whether it was aborted or has ended. */
+  boolean hasEnded() {
+    return handle == 0;
+  }
+
   /** Throws for the result of a call unless it is success or "in progress". */
   void check(int result, String what) {
     if (result != NcclLibrary.SUCCESS && result != NcclLibrary.IN_PROGRESS) {

@@ -253,6 +253,7 @@ final class NcclEngine {
   private Algorithm guarded(List<Operation> operations, Step step) {
     stream.device().use();
     try {
+      waits.requireOpen();
       return step.run();
     } catch (RuntimeException | Error e) {
       abort();

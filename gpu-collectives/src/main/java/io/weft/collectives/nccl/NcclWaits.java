@@ -42,6 +42,19 @@ final class NcclWaits {
     comm = started;
   }
 
+  /**
+   * Throws if the communicator was aborted, as by work of another thread that came before this:
+   * NCCL must not get its handle any more.
+   */
+  void requireOpen() {
+    if (comm.hasEnded()) {
+      CollectiveException cause = stop.get();
+      throw cause != null
+          ? cause
+          : new CollectiveException(Kind.ABORTED, List.of(), name + " was aborted");
+    }
+  }
+
   /** The check that a wait repeats; it throws when the wait has no purpose any more. */
   Runnable watch() {
     return new Watch();

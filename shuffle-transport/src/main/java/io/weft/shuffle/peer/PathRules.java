@@ -51,7 +51,7 @@ public record PathRules(
    * memory.
    */
   public PathChoice arrays(PathEnd one, PathEnd other) {
-    Optional<String> obstacle = obstacle(one, other);
+    Optional<String> obstacle = obstacle(one, other).or(() -> obstacleForArrays(one, other));
     if (obstacle.isEmpty()) {
       return new PathChoice(
           TransferPath.NCCL,
@@ -97,13 +97,12 @@ public record PathRules(
         : new PathChoice(TransferPath.TCP, reason + "; " + TWO_KERNELS);
   }
 
-  /** Why NCCL is not used; empty if it is used. Does not depend on the order of the ends. */
+  /** Why NCCL cannot connect the ends; empty if it can. Does not depend on their order. */
   public Optional<String> obstacle(PathEnd one, PathEnd other) {
     if (mode != TransportMode.AUTO) {
       return Optional.of(names.of("mode") + " is not auto");
     }
     return unusable(one.gpu(), other.gpu())
-        .or(() -> sharedGpu(one, other))
         .or(() -> mismatch(one.gpu(), other.gpu()))
         .or(() -> refusal(one, other));
   }
@@ -117,27 +116,24 @@ public record PathRules(
   }
 
   /**
-   * Kernels of two processes on one GPU take turns, so NCCL's, which wait for each other, are slow:
-   * on an H100 a shuffle of 3 GB took 4.8 s by NCCL and 0.3 s by CUDA IPC.
+   * Why arrays take CUDA IPC although NCCL can connect the ends; empty if they do not. Kernels of
+   * two processes on one GPU take turns, so NCCL's, which wait for each other, are slow: on an H100
+   * a shuffle of 3 GB took 4.8 s by NCCL and 0.3 s by CUDA IPC.
    */
-  private Optional<String> sharedGpu(PathEnd one, PathEnd other) {
-    String gpu = one.gpu().uuid();
-    if (!gpu.equals(other.gpu().uuid())) {
-      return Optional.empty();
-    }
-    if (mayMap(one, other)) {
-      return Optional.of("both are on GPU " + gpu + ", where CUDA IPC is faster");
-    }
-    return one.gpu().sharesGpu() && other.gpu().sharesGpu()
-        ? Optional.empty()
-        : Optional.of(
-            "both are on GPU "
-                + gpu
-                + ", and NCCL takes one rank for each GPU, unless it is 2.30.3 or newer and both"
-                + " have NCCL_MULTI_RANK_GPU_ENABLE=1 in the environment");
+  public Optional<String> obstacleForArrays(PathEnd one, PathEnd other) {
+    return one.gpu().uuid().equals(other.gpu().uuid()) && mayMap(one, other)
+        ? Optional.of("both are on GPU " + one.gpu().uuid() + ", where CUDA IPC is faster")
+        : Optional.empty();
   }
 
   private static Optional<String> mismatch(GpuEnd one, GpuEnd other) {
+    if (one.uuid().equals(other.uuid()) && !(one.sharesGpu() && other.sharesGpu())) {
+      return Optional.of(
+          "both are on GPU "
+              + one.uuid()
+              + ", and NCCL takes one rank for each GPU, unless it is 2.30.3 or newer and both have"
+              + " NCCL_MULTI_RANK_GPU_ENABLE=1 in the environment");
+    }
     boolean inOrder = one.nccl().compareTo(other.nccl()) <= 0;
     String first = inOrder ? one.nccl() : other.nccl();
     String second = inOrder ? other.nccl() : one.nccl();

@@ -91,11 +91,22 @@ final class GpuCommunicators implements CommunicatorFactory {
   /** Why this pair does not use NCCL, the same at both ends. */
   private Optional<String> obstacle(BootstrapRounds rounds, GpuEndpoint peer) {
     Supplier<String> mine =
-        () -> rules.obstacle(own.end(), peer.end()).orElseGet(() -> obstacleHere(peer));
+        () ->
+            rules
+                .obstacle(own.end(), peer.end())
+                .or(() -> preference(peer))
+                .orElseGet(() -> obstacleHere(peer));
     return rounds.exchange("gpupath", () -> mine.get().getBytes(StandardCharsets.UTF_8)).stream()
         .map(reason -> new String(reason, StandardCharsets.UTF_8))
         .filter(reason -> !reason.isEmpty())
         .findFirst();
+  }
+
+  /** Why CUDA IPC is preferred; empty if it is not. It needs processes that see each other. */
+  private Optional<String> preference(GpuEndpoint peer) {
+    return own.seesProcessOf(peer)
+        ? rules.obstacleForArrays(own.end(), peer.end())
+        : Optional.empty();
   }
 
   /** Why this end cannot use NCCL: an earlier failure with this peer, or the GPU does not open. */

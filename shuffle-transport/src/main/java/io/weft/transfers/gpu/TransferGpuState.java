@@ -1,6 +1,5 @@
 package io.weft.transfers.gpu;
 
-import io.weft.collectives.CollectiveException;
 import io.weft.device.Deadline;
 import io.weft.device.cuda.CudaDevice;
 import io.weft.device.cuda.CudaException;
@@ -94,7 +93,7 @@ record TransferGpuState(
       CudaMemory memory;
       try {
         memory = pool.take(bytes);
-      } catch (CudaException | CollectiveException | IllegalStateException e) {
+      } catch (CudaException | IllegalStateException e) {
         throw new IOException(e.getMessage(), e);
       }
       synchronized (this) {

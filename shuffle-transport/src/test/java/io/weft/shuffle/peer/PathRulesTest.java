@@ -59,8 +59,7 @@ class PathRulesTest {
     PathEnd one = new PathEnd("a", GpuEnd.of("same", 0, "a GPU", "2.28.3"));
     PathEnd sameGpu = new PathEnd("a", GpuEnd.of("same", 0, "a GPU", "2.28.3"));
     PathEnd other = new PathEnd("a", GpuEnd.of("another", 1, "a GPU", "2.27.7"));
-    assertArrays(
-        AUTO, one, sameGpu, TransferPath.IPC, "both are on GPU same, where CUDA IPC is faster");
+    assertArrays(AUTO, one, sameGpu, TransferPath.IPC, "both are on GPU same, and NCCL takes one");
     assertArrays(
         AUTO, one, other, TransferPath.IPC, "one end has NCCL 2.27.7, the other 2.28.3; both");
   }
@@ -71,6 +70,7 @@ class PathRulesTest {
     PathEnd shares = new PathEnd("a", gpu.sharing(true));
     PathEnd unknown = new PathEnd("unknown", gpu.sharing(true));
     assertArrays(AUTO, shares, shares, TransferPath.IPC, "where CUDA IPC is faster");
+    assertThat(AUTO.obstacle(shares, shares)).as("collectives have only NCCL").isEmpty();
     assertArrays(AUTO, shares, unknown, TransferPath.NCCL, "one GPU, and NCCL 2.30.7 at both ends");
     assertArrays(
         AUTO,

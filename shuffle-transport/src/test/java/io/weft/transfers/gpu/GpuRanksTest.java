@@ -174,7 +174,8 @@ class GpuRanksTest {
     addExecutor(gpu(0), "a kernel");
     addExecutor(gpu(1), "a kernel");
     addExecutor(gpu(0), "a kernel");
-    assertRefused(List.of(0, 2), "rank 0 on executor 0@life and rank 2", "both are on GPU");
+    assertRefused(
+        List.of(0, 2), "rank 0 on executor 0@life and rank 2", "NCCL takes one rank for each GPU");
   }
 
   @Test

@@ -1,10 +1,8 @@
 package io.weft.spark.feed;
 
-import io.weft.collectives.DataType;
 import io.weft.device.Event;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
-import io.weft.memory.Memory;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.device.DeviceCatalog.DeviceOutput;
 import io.weft.shuffle.device.DeviceTable;
@@ -24,8 +22,6 @@ import io.weft.spark.gpu.TablePacker;
 import io.weft.spark.runtime.FeedCounters;
 import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.spark.shuffle.MapWriter;
-import io.weft.tensor.Tensor;
-import io.weft.tensor.TensorType;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
@@ -121,11 +117,11 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
             });
     freeAtEnd(
         () -> {
+          units.close(); // First, because its lane may still read the chunk.
           builder.close();
           if (gather != null) {
             gather.close();
           }
-          units.close();
         });
   }
 
@@ -327,17 +323,9 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
             () -> device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks));
       }
       long length = 4L * table.rows();
-      try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, table.rows()));
-          CudaMemory ids = device.take(length, cancelCheck)) {
-        for (int row = 0; row < table.rows(); row++) {
-          Memory.putInt(host.address() + 4L * row, places[row]);
-        }
+      try (CudaMemory ids = device.take(length, cancelCheck)) {
         Event uploaded =
-            uploads.upload(
-                "the upload of ranks",
-                List.of(new DeviceUploads.Run(host.address(), 0, length)),
-                ids);
-        uploaded.awaitRecorded(device.deadline());
+            GpuTables.upload(uploads, "the upload of ranks", places, table.rows(), ids);
         return device.withRoom(
             scratch,
             cancelCheck,

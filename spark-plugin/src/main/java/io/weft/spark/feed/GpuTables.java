@@ -36,8 +36,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
  * with nulls. Immutable.
  */
 final class GpuTables {
-  /** A shuffle may take this part of the device memory, if that is more than one unit. */
-  private static final long SHARES = 64;
+  /** A shuffle's unit may take this part of the device memory, if that is more than a unit. */
+  private static final long SHARES = 256;
 
   private final List<GpuBatchLayout.Place> places;
   private final List<TableColumn> columns;
@@ -97,6 +97,29 @@ final class GpuTables {
    */
   boolean isHashed() {
     return keys.length > 0;
+  }
+
+  /**
+   * Starts to upload numbers of 4 bytes. The host memory of the upload is freed when it ends, also
+   * if nothing waits for it.
+   *
+   * @param count of the first numbers, which are uploaded
+   */
+  static Event upload(DeviceUploads lane, String what, int[] numbers, int count, CudaMemory there) {
+    Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, count));
+    Event uploaded;
+    try {
+      for (int i = 0; i < count; i++) {
+        Memory.putInt(host.address() + 4L * i, numbers[i]);
+      }
+      uploaded =
+          lane.upload(what, List.of(new DeviceUploads.Run(host.address(), 0, 4L * count)), there);
+    } catch (RuntimeException e) {
+      host.close();
+      throw e;
+    }
+    uploaded.whenReleased(host::close);
+    return uploaded;
   }
 
   /** Numbers of the columns that are hashed, in their order. */
@@ -225,7 +248,7 @@ final class GpuTables {
     private final int capacity;
     private CudaMemory unit;
     private TableLayout layout;
-    private Event written = HostEvent.completed("a unit without rows");
+    private Event written;
     private int rows;
 
     /** Rows of the unit that have their order. */
@@ -276,8 +299,8 @@ final class GpuTables {
     }
 
     /**
-     * Whether the memory of the device is large enough to shuffle there, beside other tasks: a unit
-     * is copied three times.
+     * Whether the memory of the device is large enough to shuffle there, beside 63 other tasks: a
+     * unit is copied three times.
      */
     boolean hasRoom() {
       long most = Math.max(device.unitBytes(), device.tiers().memory().budgetBytes() / SHARES);
@@ -313,9 +336,11 @@ final class GpuTables {
     private void begin(int most) {
       layout = tables.layout(most);
       unit = device.take(Math.max(TableLayout.ALIGNMENT, layout.bytes()), cancelCheck);
+      written = HostEvent.completed("a unit without rows");
       rows = 0;
     }
 
+    /** Behind the copies before: if one of them fails, so does the unit. */
     private void copy(DeviceTable table, int[] columns, int first, int count) {
       CudaStream stream = lane.lane().stream();
       TableLayout source = table.layout();
@@ -338,6 +363,7 @@ final class GpuTables {
                       }
                     }
                   },
+                  written,
                   table.ready());
       table.usedUntil(written);
       unit.usedUntil(written);
@@ -409,18 +435,16 @@ final class GpuTables {
     private PendingPartitions split(DeviceTable table, int passed) {
       int[] kept = order.kept();
       int count = table.rows();
-      try (Tensor host = Tensor.allocate(TensorType.of(DataType.INT32, 3, count));
-          CudaMemory there = device.take(NUMBERS_BYTES * count, cancelCheck)) {
-        for (int i = 0; i < count; i++) {
-          int row = i < drawnRows ? drawn[i] : kept[i - drawnRows];
-          int part = i < passed ? 0 : 1;
-          Memory.putInt(host.address() + 4L * row, part);
-          Memory.putInt(host.address() + 4L * (count + i), row);
-          Memory.putInt(host.address() + 4L * (2L * count + i), part);
-        }
-        DeviceUploads.Run run = new DeviceUploads.Run(host.address(), 0, NUMBERS_BYTES * count);
-        Event uploaded = lane.upload("the upload of an order of rows", List.of(run), there);
-        uploaded.awaitRecorded(device.deadline());
+      int[] numbers = new int[3 * count];
+      for (int i = 0; i < count; i++) {
+        int row = i < drawnRows ? drawn[i] : kept[i - drawnRows];
+        int part = i < passed ? 0 : 1;
+        numbers[row] = part;
+        numbers[count + i] = row;
+        numbers[2 * count + i] = part;
+      }
+      try (CudaMemory there = device.take(NUMBERS_BYTES * count, cancelCheck)) {
+        Event uploaded = upload(lane, "the upload of an order of rows", numbers, 3 * count, there);
         return device.withRoom(
             2 * NUMBERS_BYTES * count,
             cancelCheck,

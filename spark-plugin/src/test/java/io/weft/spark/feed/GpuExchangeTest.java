@@ -114,15 +114,15 @@ class GpuExchangeTest {
   }
 
   /**
-   * Some 40 MB of blocks, on a device with room for 16: they are spilled to pinned memory and to
-   * the arena.
+   * 15 MB of blocks, on a device with room for 16 MB, with the memory of their making: some are
+   * spilled to pinned memory and to the arena.
    */
   @Test
   void blocksThatDoNotFitAreSpilledAndComeBack() {
     var wide =
         spark
             .session()
-            .range(0, 192, 1, 4)
+            .range(0, 224, 1, 4)
             .select(
                 org.apache.spark.sql.functions.col("id"),
                 WeftTensors.column(
@@ -155,7 +155,7 @@ class GpuExchangeTest {
                   }
                   return sum;
                 });
-    assertThat(sums.stream().mapToLong(Long::longValue).sum()).isEqualTo(192L * 191 / 2);
+    assertThat(sums.stream().mapToLong(Long::longValue).sum()).isEqualTo(224L * 223 / 2);
     assertThat(ExecutorGpu.current().exchange().tiers().spilledBytes()).isGreaterThan(before);
   }
 

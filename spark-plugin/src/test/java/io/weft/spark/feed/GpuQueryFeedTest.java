@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.DataType;
 import io.weft.device.Event;
+import io.weft.device.HostEvent;
 import io.weft.device.cuda.CudaMemory;
 import io.weft.device.cuda.DeviceUploads;
 import io.weft.memory.Memory;
@@ -27,6 +28,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import java.util.stream.LongStream;
 import org.apache.spark.TaskContext;
@@ -187,6 +189,41 @@ class GpuQueryFeedTest {
               return ids;
             })
         .get(0);
+  }
+
+  private static final AtomicInteger TABLES = new AtomicInteger();
+
+  /** The first rows of a batch. Of three tables the work of the second fails. */
+  private static DeviceTable failingSecond(DeviceTable batch, DeviceWork work) {
+    TableLayout layout = work.layout(1000, 0);
+    CudaMemory memory = work.take(layout.bytes());
+    long from = batch.address() + batch.layout().data(0);
+    long to = memory.address() + layout.data(0);
+    Event copied =
+        work.lane()
+            .submit(
+                "the first rows of " + batch,
+                () -> work.lane().stream().copyOnDevice(to, from, 8 * 1000),
+                batch.ready());
+    if (TABLES.incrementAndGet() % 3 != 2) {
+      return DeviceTable.of(memory, layout, copied);
+    }
+    HostEvent failed = new HostEvent("work of a function");
+    failed.record();
+    failed.fail(new IllegalStateException("the second table failed"));
+    return DeviceTable.of(memory, layout, failed);
+  }
+
+  /** The copies of the tables before and behind it, in one unit, succeed. */
+  @Test
+  void aTableWhoseWorkFailsFailsTheFeed() {
+    Dataset<Row> rows = session().range(0, 150_000, 1, 1).toDF();
+    WeftFeed feed =
+        WeftFeed.shards(WeftGpu.mapBatches(rows, rows.schema(), GpuQueryFeedTest::failingSecond), 1)
+            .batchRows(100)
+            .onGpus();
+    assertThatThrownBy(() -> ids(feed)).hasStackTraceContaining("the second table failed");
+    assertThat(TABLES.get() % 3).as("tables of each attempt").isZero();
   }
 
   /** The rows that a shuffle keeps take more than a unit: they are kept on the host. */
