@@ -121,6 +121,9 @@ class WeftTest {
         "bench collectives --sizes -1|not a size such as 8, 32K or 64M: -1",
         "bench collectives --sizes 0|not a size such as 8, 32K or 64M: 0",
         "bench collectives --sizes 9999999999T|not a size such as 8, 32K or 64M: 9999999999T",
+        "bench collectives --ranks 2,1|collectives need 2 ranks or more, not 1",
+        "bench collectives --operations ragged-all-to-all --in-place|ragged-all-to-all needs two"
+            + " buffers; leave out --in-place",
         "ranks --cells -1|--cells has to be at least 1, not -1",
         "ranks --steps 0|--steps has to be at least 1, not 0",
         "ranks --rows 0|--rows has to be at least 1, not 0",

@@ -10,7 +10,7 @@ import io.weft.collectives.ReduceOp;
  * @param operation a collective
  * @param type of the elements
  * @param reduction unused by operations that do not reduce
- * @param count elements of the smaller buffer of a rank
+ * @param count elements of the smaller buffer of a rank; of a ragged all-to-all, of each buffer
  * @param nranks ranks that take part
  * @param inPlace whether a rank sends from and receives into one buffer
  */
@@ -44,6 +44,11 @@ public record CollectiveCase(
     };
   }
 
+  /** Whether ranks can send from and receive into one buffer. */
+  static boolean worksInPlace(OperationKind operation) {
+    return operation != OperationKind.RAGGED_ALL_TO_ALL;
+  }
+
   boolean sendsParts() {
     return operation == OperationKind.REDUCE_SCATTER || operation == OperationKind.ALL_TO_ALL;
   }
@@ -52,16 +57,29 @@ public record CollectiveCase(
     return operation == OperationKind.ALL_GATHER || operation == OperationKind.ALL_TO_ALL;
   }
 
-  /** Bytes of the larger buffer of a rank. */
-  public long bytes() {
-    return count * type.bytes() * (inParts(operation) ? nranks : 1);
+  /** Elements of the larger buffer of a rank. */
+  long largerCount() {
+    return count * (inParts(operation) ? nranks : 1);
   }
 
-  /** The factor from algorithm bandwidth to bus bandwidth, as nccl-tests defines it. */
+  /** Bytes of the larger buffer of a rank. */
+  public long bytes() {
+    return largerCount() * type.bytes();
+  }
+
+  RaggedParts raggedParts() {
+    return new RaggedParts(count, nranks);
+  }
+
+  /**
+   * The factor from algorithm bandwidth to bus bandwidth, as nccl-tests defines it; of a ragged
+   * all-to-all, the part that goes to other ranks.
+   */
   double busFactor() {
     return switch (operation) {
       case ALL_REDUCE -> 2.0 * (nranks - 1) / nranks;
       case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL -> (double) (nranks - 1) / nranks;
+      case RAGGED_ALL_TO_ALL -> RaggedParts.sentAway(nranks);
       default -> 1;
     };
   }
@@ -71,7 +89,7 @@ public record CollectiveCase(
     return bytes() / seconds;
   }
 
-  /** Returns the bytes a second that cross between ranks, as nccl-tests defines them. */
+  /** Returns the bytes a second that cross between ranks. */
   double busBandwidth(double seconds) {
     return algorithmBandwidth(seconds) * busFactor();
   }
@@ -110,7 +128,14 @@ public record CollectiveCase(
 
   private static boolean isMeasured(OperationKind kind) {
     return switch (kind) {
-      case ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, REDUCE -> true;
+      case ALL_REDUCE,
+          ALL_GATHER,
+          REDUCE_SCATTER,
+          ALL_TO_ALL,
+          RAGGED_ALL_TO_ALL,
+          BROADCAST,
+          REDUCE ->
+          true;
       default -> false;
     };
   }

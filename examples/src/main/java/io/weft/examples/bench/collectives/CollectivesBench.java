@@ -31,30 +31,47 @@ final class CollectivesBench {
 
   /** Measures everything. */
   CollectivesReport run() throws IOException, InterruptedException {
+    Environment environment = Environment.current();
+    progress.step("measuring how fast memory is copied");
+    double copyAlone = CopySpeed.measure(1);
+    String mpiVersion = mpiVersion();
+    List<CollectivesReport.Gang> gangs = new ArrayList<>();
+    List<CollectivesReport.CaseResult> results = new ArrayList<>();
+    for (int nranks : options.ranks()) {
+      RankPlacement placement = options.bound() ? RankPlacement.bound(nranks) : RankPlacement.FREE;
+      double copyTogether = CopySpeed.measure(nranks) / nranks;
+      gangs.add(new CollectivesReport.Gang(nranks, copyTogether, placement.isBound()));
+      results.addAll(measure(nranks, placement, !mpiVersion.isEmpty()));
+    }
+    return new CollectivesReport(
+        environment.when(),
+        environment.weftVersion(),
+        environment.javaVersion(),
+        mpiVersion,
+        environment.system(),
+        environment.cores(),
+        gangs,
+        copyAlone,
+        options.runs(),
+        results);
+  }
+
+  /** Measures all cases of a number of ranks, which end before the next number's ranks start. */
+  private List<CollectivesReport.CaseResult> measure(
+      int nranks, RankPlacement placement, boolean openMpi)
+      throws IOException, InterruptedException {
     try (Cleanup cleanup = new Cleanup()) {
       Path work = cleanup.add(WorkFolder.create("weft-bench-", false)).path();
       Path memory = cleanup.add(WorkFolder.createInSharedMemory("weft-bench-")).path();
-      progress.step("measuring how fast memory is copied");
-      double copyAlone = CopySpeed.measure(1);
-      double copyTogether = CopySpeed.measure(options.nranks()) / options.nranks();
-      String mpiVersion = mpiVersion();
-      RankPlacement placement =
-          options.bound() ? RankPlacement.bound(options.nranks()) : RankPlacement.FREE;
-      List<CollectiveSide> sides = start(cleanup, work, memory, !mpiVersion.isEmpty(), placement);
-      Environment environment = Environment.current();
-      return new CollectivesReport(
-          environment.when(),
-          environment.weftVersion(),
-          environment.javaVersion(),
-          mpiVersion,
-          environment.system(),
-          environment.cores(),
-          options.nranks(),
-          copyAlone,
-          copyTogether,
-          options.runs(),
-          placement.isBound(),
-          measure(sides));
+      progress.step("starting %d ranks on each side".formatted(nranks));
+      List<CollectiveSide> sides = new ArrayList<>();
+      for (RankOptions.Kind kind : options.kinds()) {
+        sides.add(cleanup.add(WeftSide.start(kind, nranks, work, memory, placement)));
+      }
+      if (openMpi) {
+        sides.add(cleanup.add(MpiSide.start(nranks, work, placement)));
+      }
+      return measure(sides, options.cases(nranks));
     }
   }
 
@@ -64,31 +81,20 @@ final class CollectivesBench {
         .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
   }
 
-  private List<CollectiveSide> start(
-      Cleanup cleanup, Path work, Path memory, boolean openMpi, RankPlacement placement)
-      throws IOException, InterruptedException {
-    progress.step("starting the ranks");
-    List<CollectiveSide> sides = new ArrayList<>();
-    for (RankOptions.Kind kind : options.kinds()) {
-      sides.add(cleanup.add(WeftSide.start(kind, options.nranks(), work, memory, placement)));
-    }
-    if (openMpi) {
-      sides.add(cleanup.add(MpiSide.start(options.nranks(), work, placement)));
-    }
-    return sides;
-  }
-
-  private List<CollectivesReport.CaseResult> measure(List<CollectiveSide> sides)
+  private List<CollectivesReport.CaseResult> measure(
+      List<CollectiveSide> sides, List<CollectiveCase> cases)
       throws IOException, InterruptedException {
     CollectiveRounds rounds =
         new CollectiveRounds(sides, options.runs(), options.share().toNanos());
     List<CollectivesReport.CaseResult> results = new ArrayList<>();
-    List<CollectiveCase> cases = options.cases();
     for (CollectiveCase test : cases) {
       progress.step(
-          "measuring %s of %s (%d to go)"
+          "measuring %s of %s on %d ranks (%d to go)"
               .formatted(
-                  test.operation(), Sizes.text(test.bytes()), cases.size() - results.size()));
+                  test.operation(),
+                  Sizes.text(test.bytes()),
+                  test.nranks(),
+                  cases.size() - results.size()));
       results.add(rounds.measure(test));
     }
     return results;
@@ -111,7 +117,7 @@ final class CollectivesBench {
    * @param sizes in bytes, as nccl-tests counts them
    * @param type of the elements
    * @param reduction for operations that reduce
-   * @param nranks processes on each side, 2 or more
+   * @param ranks numbers of processes on each side, 2 or more
    * @param inPlace whether every rank uses one buffer
    * @param kinds of Weft's ranks
    * @param openMpi whether to compare with OpenMPI where it is installed
@@ -124,7 +130,7 @@ final class CollectivesBench {
       List<Long> sizes,
       DataType type,
       ReduceOp reduction,
-      int nranks,
+      List<Integer> ranks,
       boolean inPlace,
       List<RankOptions.Kind> kinds,
       boolean openMpi,
@@ -135,14 +141,23 @@ final class CollectivesBench {
       operations = List.copyOf(operations);
       sizes = List.copyOf(sizes);
       kinds = List.copyOf(kinds);
-      if (nranks < 2) {
-        throw new IllegalArgumentException("collectives need 2 ranks or more, not " + nranks);
+      ranks = ranks.stream().distinct().toList();
+      for (int nranks : ranks) {
+        if (nranks < 2) {
+          throw new IllegalArgumentException("collectives need 2 ranks or more, not " + nranks);
+        }
+      }
+      for (OperationKind operation : operations) {
+        if (inPlace && !CollectiveCase.worksInPlace(operation)) {
+          throw new IllegalArgumentException(
+              operation + " needs two buffers; leave out --in-place or choose other --operations");
+        }
       }
       Rounds.requireRuns(runs);
     }
 
     /** Returns all cases by operation, then size. Sizes with the same element count become one. */
-    List<CollectiveCase> cases() {
+    List<CollectiveCase> cases(int nranks) {
       return operations.stream()
           .flatMap(
               operation ->

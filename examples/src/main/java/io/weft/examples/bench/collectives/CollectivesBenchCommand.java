@@ -1,6 +1,7 @@
 package io.weft.examples.bench.collectives;
 
 import io.weft.collectives.DataType;
+import io.weft.collectives.OperationKind;
 import io.weft.examples.measure.MeasureOptions;
 import java.time.Duration;
 import java.util.List;
@@ -25,7 +26,7 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
   private static final String SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M,256M";
   private static final String QUICK_SIZES = "8,1K,32K,1M,8M,64M";
   private static final String OPERATIONS =
-      "all-reduce,all-gather,reduce-scatter,all-to-all,broadcast,reduce";
+      "all-reduce,all-gather,reduce-scatter,all-to-all,ragged-all-to-all,broadcast,reduce";
   private static final String QUICK_OPERATIONS = "all-reduce,all-gather";
 
   @Mixin private MeasureOptions measure;
@@ -62,12 +63,15 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
 
   @Option(
       names = "--ranks",
+      split = ",",
       defaultValue = "2",
       paramLabel = "N",
-      description = "Processes on each side. Default: ${DEFAULT-VALUE}")
-  private int ranks;
+      description = "Processes on each side, such as 2 or 2,4. Default: ${DEFAULT-VALUE}")
+  private List<Integer> ranks;
 
-  @Option(names = "--in-place", description = "One buffer to send from and receive into")
+  @Option(
+      names = "--in-place",
+      description = "One buffer to send from and receive into; without ragged-all-to-all")
   private boolean inPlace;
 
   @Option(
@@ -100,9 +104,7 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
 
   private CollectivesBench.Options options() {
     return new CollectivesBench.Options(
-        chosen(operations, measure.quick() ? QUICK_OPERATIONS : OPERATIONS).stream()
-            .map(CollectiveCase::operation)
-            .toList(),
+        operations(),
         chosen(sizes, measure.quick() ? QUICK_SIZES : SIZES).stream().map(Sizes::parse).toList(),
         DataType.parse(type),
         CollectiveCase.reduction(reduction),
@@ -113,6 +115,13 @@ public final class CollectivesBenchCommand implements Callable<Integer> {
         !noBind,
         measure.runs(7, 3),
         Duration.ofMillis(measure.quick() ? 40 : 80));
+  }
+
+  private List<OperationKind> operations() {
+    return chosen(operations, measure.quick() ? QUICK_OPERATIONS : OPERATIONS).stream()
+        .map(CollectiveCase::operation)
+        .filter(kind -> operations != null || !inPlace || CollectiveCase.worksInPlace(kind))
+        .toList();
   }
 
   private static List<String> chosen(List<String> given, String otherwise) {

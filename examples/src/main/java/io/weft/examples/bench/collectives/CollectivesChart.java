@@ -1,15 +1,16 @@
 package io.weft.examples.bench.collectives;
 
-import io.weft.collectives.OperationKind;
 import io.weft.examples.measure.Svg;
 import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 
 /**
- * Draws a report: a panel for each operation with a line for each side. It shows the bus bandwidth
- * over the size; both axes are logarithmic.
+ * Draws a report: a panel for each number of ranks and operation, with a line for each side. It
+ * shows the bus bandwidth over the size; both axes are logarithmic.
  */
 final class CollectivesChart {
   private static final int WIDTH = 920;
@@ -44,19 +45,24 @@ final class CollectivesChart {
     svg.text(24, y, subtitle(), 12, QUIET, Svg.Anchor.START, false);
     y += 26;
     legend();
-    List<OperationKind> operations =
-        report.results().stream().map(result -> result.test().operation()).distinct().toList();
-    operations.forEach(this::panel);
+    report.results().stream()
+        .collect(
+            Collectors.groupingBy(
+                result -> panelTitle(result.test()), LinkedHashMap::new, Collectors.toList()))
+        .forEach(this::panel);
     return svg.toDocument((int) Math.ceil(y + 12), "Collectives");
+  }
+
+  private static String panelTitle(CollectiveCase test) {
+    return test.operation() + ", " + test.nranks() + " ranks";
   }
 
   private String subtitle() {
     return String.format(
         Locale.ROOT,
-        "bus bandwidth as in nccl-tests, median of %d alternating runs · %d ranks, %d cores ·"
+        "bus bandwidth as in nccl-tests, median of %d alternating runs · %d cores ·"
             + " dashes: one thread copies memory at %s/s · higher is better",
         report.runs(),
-        report.nranks(),
         report.cores(),
         Units.bytes((long) report.copyAlone()));
   }
@@ -113,11 +119,9 @@ final class CollectivesChart {
     }
   }
 
-  private void panel(OperationKind operation) {
-    List<CollectivesReport.CaseResult> results =
-        report.results().stream().filter(result -> result.test().operation() == operation).toList();
+  private void panel(String title, List<CollectivesReport.CaseResult> results) {
     y += 26;
-    svg.text(LEFT, y, operation.toString(), 13, INK, Svg.Anchor.START, true);
+    svg.text(LEFT, y, title, 13, INK, Svg.Anchor.START, true);
     y += 14;
     Axes axes = new Axes(results, y);
     grid(axes, results);

@@ -15,12 +15,10 @@ import java.util.Optional;
  * @param mpiVersion of OpenMPI; empty if it did not take part
  * @param system the operating system
  * @param cores of the machine
- * @param nranks processes on each side
+ * @param gangs in the order of their results
  * @param copyAlone bytes a second that one thread copies alone
- * @param copyTogether bytes a second that each thread copies when one thread for each rank copies
  * @param runs that count
- * @param bound whether each rank had a processor of its own
- * @param results by operation, then size
+ * @param results by number of ranks, then operation, then size
  */
 public record CollectivesReport(
     String when,
@@ -29,14 +27,13 @@ public record CollectivesReport(
     String mpiVersion,
     String system,
     int cores,
-    int nranks,
+    List<Gang> gangs,
     double copyAlone,
-    double copyTogether,
     int runs,
-    boolean bound,
     List<CaseResult> results)
     implements Report {
   public CollectivesReport {
+    gangs = List.copyOf(gangs);
     results = List.copyOf(results);
   }
 
@@ -87,6 +84,15 @@ public record CollectivesReport(
       }
     }
   }
+
+  /**
+   * A number of ranks that was measured.
+   *
+   * @param nranks processes on each side
+   * @param copyTogether bytes a second that each thread copies when one thread for each rank copies
+   * @param bound whether each rank had a processor of its own
+   */
+  public record Gang(int nranks, double copyTogether, boolean bound) {}
 
   /**
    * The result of one case.

@@ -7,6 +7,7 @@ import io.weft.examples.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 
 /** Formats a report as a table. */
 final class CollectivesTable {
@@ -21,27 +22,36 @@ final class CollectivesTable {
   }
 
   private String heading() {
+    List<CollectivesReport.Gang> gangs = report.gangs();
     return String.format(
         Locale.ROOT,
-        "Weft %s, Java %s, %s, %s, %d cores, %d ranks%s, %d alternating runs, %s; one thread copies"
-            + " memory at %s/s alone, %s/s beside %d other",
+        "Weft %s, Java %s, %s, %s, %d cores, %s, %d alternating runs, %s; one thread copies memory"
+            + " at %s/s alone, %s",
         report.weftVersion(),
         report.javaVersion(),
         report.mpiVersion().isEmpty() ? "no OpenMPI" : "OpenMPI " + report.mpiVersion(),
         report.system(),
         report.cores(),
-        report.nranks(),
-        report.bound() ? " on a processor each" : " that move freely",
+        gangs.stream().map(CollectivesTable::ranks).collect(Collectors.joining(", ")),
         report.runs(),
         report.when(),
         Units.bytes((long) report.copyAlone()),
-        Units.bytes((long) report.copyTogether()),
-        report.nranks() - 1);
+        gangs.stream().map(CollectivesTable::copySpeed).collect(Collectors.joining(", ")));
+  }
+
+  private static String ranks(CollectivesReport.Gang gang) {
+    return gang.nranks() + " ranks" + (gang.bound() ? " on a processor each" : " that move freely");
+  }
+
+  private static String copySpeed(CollectivesReport.Gang gang) {
+    String speed = Units.bytes((long) gang.copyTogether());
+    return speed + "/s beside " + (gang.nranks() - 1) + " more";
   }
 
   private TextTable table() {
     TextTable table =
         new TextTable()
+            .column("ranks", Align.RIGHT)
             .column("operation", Align.LEFT)
             .column("size", Align.RIGHT)
             .column("count", Align.RIGHT)
@@ -54,7 +64,7 @@ final class CollectivesTable {
     }
     table.column("errors", Align.RIGHT).column("faster", Align.RIGHT).column("by", Align.LEFT);
     for (int i = 0; i < report.results().size(); i++) {
-      if (i > 0 && isNewOperation(i)) {
+      if (i > 0 && isNewGroup(i)) {
         table.separator();
       }
       add(table, report.results().get(i));
@@ -62,9 +72,10 @@ final class CollectivesTable {
     return table;
   }
 
-  private boolean isNewOperation(int index) {
-    return report.results().get(index).test().operation()
-        != report.results().get(index - 1).test().operation();
+  private boolean isNewGroup(int index) {
+    CollectiveCase test = report.results().get(index).test();
+    CollectiveCase before = report.results().get(index - 1).test();
+    return test.operation() != before.operation() || test.nranks() != before.nranks();
   }
 
   private void add(TextTable table, CollectivesReport.CaseResult result) {
@@ -74,6 +85,7 @@ final class CollectivesTable {
       boolean first = i == 0;
       double seconds = side.seconds().median();
       table.row(
+          first ? Integer.toString(test.nranks()) : "",
           first ? test.operation().toString() : "",
           first ? Sizes.text(test.bytes()) : "",
           first ? Long.toString(test.count()) : "",
@@ -116,7 +128,8 @@ final class CollectivesTable {
   private List<String> notes() {
     List<String> notes = new ArrayList<>();
     notes.add(
-        "Sizes, algbw and busbw as in nccl-tests. Time is the median of the slowest rank. CPU is of"
+        "Sizes, algbw and busbw as in nccl-tests; busbw of a ragged all-to-all without the part"
+            + " that a rank keeps. Time is the median of the slowest rank. CPU is of"
             + " all ranks and threads together. Both are per operation, after every side has"
             + " repeated the operation until it got no faster.");
     notes.add(

@@ -10,6 +10,7 @@ import io.weft.collectives.Communicator;
 import io.weft.collectives.CommunicatorOptions;
 import io.weft.collectives.Operation;
 import io.weft.collectives.OperationKind;
+import io.weft.collectives.RaggedAllToAll;
 import io.weft.collectives.Recording;
 import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceScatter;
@@ -118,7 +119,7 @@ public final class RankMain {
 
     private Buffers buffers(CollectiveCase test, int step, int steps) {
       long parts = test.nranks();
-      buffers.reserve(steps * test.count() * parts * test.type().bytes());
+      buffers.reserve(steps * test.bytes());
       long sent = test.count() * (test.sendsParts() ? parts : 1);
       long received = test.count() * (test.receivesParts() ? parts : 1);
       TypedBuffer receive =
@@ -146,6 +147,8 @@ public final class RankMain {
         case ALL_GATHER -> new AllGather(send, receive);
         case REDUCE_SCATTER -> new ReduceScatter(send, receive, test.reduction());
         case ALL_TO_ALL -> new AllToAll(send, receive);
+        case RAGGED_ALL_TO_ALL ->
+            new RaggedAllToAll(send, receive, test.raggedParts().layout(communicator.rank()));
         case BROADCAST -> new Broadcast(receive, receive, 0);
         case REDUCE -> new Reduce(send, receive, test.reduction(), 0);
         default -> throw new IllegalArgumentException(test.operation() + " is not measured");
@@ -291,6 +294,7 @@ public final class RankMain {
           case ALL_GATHER -> value(within, part);
           case ALL_TO_ALL -> value(rank * test.count() + within, part);
           case REDUCE_SCATTER -> reduced(rank * test.count() + within);
+          case RAGGED_ALL_TO_ALL -> value(index, test.raggedParts().sender(rank, index));
           case BROADCAST -> value(index, 0);
           default -> reduced(index);
         };

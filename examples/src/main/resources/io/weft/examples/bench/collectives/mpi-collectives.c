@@ -6,8 +6,9 @@
  *   answer: done NANOSECONDS CPU_NANOSECONDS ERRORS   (of the slowest rank, sum, sum)
  *           unsupported
  *
- * COUNT is the number of elements of the smaller buffer of a rank. With CHECK the operation runs
- * once on known values and the results are compared; otherwise it is timed. Build: mpicc -O2 -o mpi-collectives FILE
+ * COUNT is the number of elements of the smaller buffer of a rank; of a ragged all-to-all, of each
+ * buffer, whose parts are those of RaggedParts. With CHECK the operation runs once on known values
+ * and the results are compared; otherwise it is timed. Build: mpicc -O2 -o mpi-collectives FILE
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -34,6 +35,9 @@ typedef struct {
 static int rank, nranks;
 static char *send_memory, *receive_memory;
 static size_t capacity;
+
+/* The parts of a ragged all-to-all by peer: elements, and the first one in the buffer. */
+static int *sent_sizes, *sent_starts, *received_sizes, *received_starts;
 
 static int64_t now(clockid_t clock) {
   struct timespec time;
@@ -69,6 +73,36 @@ static int sends_parts(const order_t *order) {
 
 static int receives_parts(const order_t *order) {
   return is(order, "all-gather") || is(order, "all-to-all");
+}
+
+static int in_parts(const order_t *order) {
+  return sends_parts(order) || receives_parts(order);
+}
+
+/* The first element of part k of a ragged all-to-all, which goes to the kth rank after the sender. */
+static long part_start(const order_t *order, int part) {
+  return order->count * part * (part + 1) / (nranks * (nranks + 1L));
+}
+
+static void part(const order_t *order, int from, int to, int *size, int *start) {
+  int number = (to - from + nranks) % nranks;
+  *start = (int)part_start(order, number);
+  *size = (int)(part_start(order, number + 1) - *start);
+}
+
+static void set_parts(const order_t *order) {
+  for (int peer = 0; peer < nranks; peer++) {
+    part(order, rank, peer, &sent_sizes[peer], &sent_starts[peer]);
+    part(order, peer, rank, &received_sizes[peer], &received_starts[peer]);
+  }
+}
+
+static int part_sender(long index) {
+  int peer = 0;
+  while (index < received_starts[peer] || index - received_starts[peer] >= received_sizes[peer]) {
+    peer++;
+  }
+  return peer;
 }
 
 static double value(long index, int of_rank) {
@@ -122,6 +156,9 @@ static void run(const order_t *order, MPI_Datatype type, MPI_Op op) {
     MPI_Reduce_scatter_block(source, buffer, count, type, op, MPI_COMM_WORLD);
   } else if (is(order, "all-to-all")) {
     MPI_Alltoall(source, count, type, buffer, count, type, MPI_COMM_WORLD);
+  } else if (is(order, "ragged-all-to-all")) {
+    MPI_Alltoallv(source, sent_sizes, sent_starts, type, buffer, received_sizes, received_starts,
+                  type, MPI_COMM_WORLD);
   } else if (is(order, "broadcast")) {
     MPI_Bcast(buffer, count, type, 0, MPI_COMM_WORLD);
   } else if (is(order, "reduce")) {
@@ -145,6 +182,7 @@ static double expected(const order_t *order, long index) {
   long part = index / order->count, within = index % order->count;
   if (is(order, "all-gather")) return value(within, (int)part);
   if (is(order, "all-to-all")) return value(rank * order->count + within, (int)part);
+  if (is(order, "ragged-all-to-all")) return value(index, part_sender(index));
   if (is(order, "reduce-scatter")) return reduced(order, rank * order->count + within);
   if (is(order, "broadcast")) return value(index, 0);
   return reduced(order, index);
@@ -186,7 +224,8 @@ static void follow(const order_t *order) {
   }
   int bytes;
   MPI_Type_size(type, &bytes);
-  reserve((size_t)order->count * bytes * nranks);
+  reserve((size_t)order->count * bytes * (in_parts(order) ? nranks : 1));
+  set_parts(order);
   int64_t errors = 0, cpu = 0, time = 0;
   if (order->check) {
     errors = check(order, type, op);
@@ -223,6 +262,10 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+  sent_sizes = malloc(4 * nranks * sizeof *sent_sizes);
+  sent_starts = sent_sizes + nranks;
+  received_sizes = sent_starts + nranks;
+  received_starts = received_sizes + nranks;
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (rank == 0) printf("ready %d\n", nranks);
   order_t order;

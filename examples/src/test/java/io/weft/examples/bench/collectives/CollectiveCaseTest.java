@@ -22,6 +22,7 @@ class CollectiveCaseTest {
     "ALL_GATHER, 1024, 4, 64, 0.75",
     "REDUCE_SCATTER, 1024, 2, 128, 0.5",
     "ALL_TO_ALL, 1024, 2, 128, 0.5",
+    "RAGGED_ALL_TO_ALL, 1024, 4, 256, 0.9",
     "BROADCAST, 1024, 4, 256, 1",
     "REDUCE, 1024, 4, 256, 1",
     "ALL_GATHER, 8, 4, 1, 0.75"

@@ -29,19 +29,21 @@ class CollectivesReportsTest {
         "4.1.4",
         "Linux 6",
         2,
-        2,
+        List.of(
+            new CollectivesReport.Gang(2, 6e9, true), new CollectivesReport.Gang(4, 3e9, false)),
         8e9,
-        6e9,
         3,
-        true,
-        List.of(result(1 << 20, 0.0002, 0.0004, errors), result(64 << 20, 0.016, 0.032, 0)));
+        List.of(
+            result(1 << 20, 2, 0.0002, 0.0004, errors),
+            result(64 << 20, 2, 0.016, 0.032, 0),
+            result(1 << 20, 4, 0.0005, 0.0015, 0)));
   }
 
   private static CollectivesReport.CaseResult result(
-      long bytes, double ours, double theirs, long errors) {
+      long bytes, int nranks, double ours, double theirs, long errors) {
     CollectiveCase test =
         CollectiveCase.ofSize(
-            OperationKind.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, bytes, 2, false);
+            OperationKind.ALL_REDUCE, DataType.FLOAT32, ReduceOp.SUM, bytes, nranks, false);
     return new CollectivesReport.CaseResult(
         test,
         List.of(
@@ -56,7 +58,10 @@ class CollectivesReportsTest {
     String text = report(0).text().toText();
     assertThat(text)
         .contains("OpenMPI 4.1.4", "1 MiB", "262144", "200.0", "100.0 – 400.0", "5.24", "2.00×")
-        .contains("64 MiB", "0.52", "staged", "All results were right.");
+        .contains("64 MiB", "0.52", "staged", "All results were right.")
+        .contains("2 ranks on a processor each, 4 ranks that move freely", "3.00×")
+        .contains("/s beside 1 more,", "/s beside 3 more")
+        .containsPattern("4 +all-reduce +1 MiB");
     assertThat(report(3).text().toMarkdown()).contains("3 ELEMENTS WERE WRONG.");
   }
 
@@ -82,7 +87,9 @@ class CollectivesReportsTest {
                 .getDocumentElement()
                 .getTagName())
         .isEqualTo("svg");
-    assertThat(svg).contains(">Weft<", ">OpenMPI<", ">all-reduce<", ">64 MiB<");
+    assertThat(svg)
+        .contains(
+            ">Weft<", ">OpenMPI<", ">all-reduce, 2 ranks<", ">all-reduce, 4 ranks<", ">64 MiB<");
   }
 
   @Test
