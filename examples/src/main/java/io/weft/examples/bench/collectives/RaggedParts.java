@@ -6,8 +6,8 @@ import java.util.stream.LongStream;
 
 /**
  * The uneven parts of a ragged all-to-all. Part k of a rank's elements goes to the kth rank after
- * it and is k + 1 times as large as part 0, rounded. It is at the same place in the buffers of
- * the sender and the receiver, so both are full. {@code mpi-collectives.c} uses the same parts.
+ * it and is k + 1 times as large as part 0, rounded. It is at the same place in the buffers of the
+ * sender and the receiver, so both are full. {@code mpi-collectives.c} uses the same parts.
  *
  * @param count elements that a rank sends, and that it receives
  */
