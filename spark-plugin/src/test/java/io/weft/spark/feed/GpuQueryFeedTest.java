@@ -20,6 +20,7 @@ import io.weft.spark.gpu.DeviceWork;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.runtime.FeedCounters;
 import io.weft.spark.runtime.FeedCounters.FeedCounter;
+import io.weft.spark.sql.DeviceFunctions;
 import io.weft.spark.sql.WeftGpu;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
@@ -89,21 +90,7 @@ class GpuQueryFeedTest {
 
   /** The rows of a query that ends on the GPU. */
   private static Dataset<Row> onDevice(Dataset<Row> rows) {
-    return WeftGpu.mapBatches(rows, rows.schema(), GpuQueryFeedTest::copied);
-  }
-
-  /** Copies a batch, as the function of a user. */
-  private static DeviceTable copied(DeviceTable batch, DeviceWork work) {
-    CudaMemory memory = work.take(batch.bytes());
-    long from = batch.address();
-    long to = memory.address();
-    Event copied =
-        work.lane()
-            .submit(
-                "a copy of " + batch,
-                () -> work.lane().stream().copyOnDevice(to, from, batch.bytes()),
-                batch.ready());
-    return DeviceTable.of(memory, batch.layout(), copied);
+    return WeftGpu.mapBatches(rows, rows.schema(), DeviceFunctions::copy);
   }
 
   /** Every batch of every rank and epoch has the same rows both ways. */
@@ -344,7 +331,7 @@ class GpuQueryFeedTest {
               if (context.partitionId() == 1 && context.attemptNumber() == 0) {
                 throw new IllegalStateException("an attempt that fails");
               }
-              return copied(batch, work);
+              return DeviceFunctions.copy(batch, work);
             });
     assertThat(ids(WeftFeed.shards(failing, 1).batchRows(10).shuffled(3).onGpus()))
         .isEqualTo(expected);

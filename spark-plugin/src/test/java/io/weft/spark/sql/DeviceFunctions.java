@@ -6,11 +6,11 @@ import io.weft.shuffle.device.DeviceTable;
 import io.weft.spark.gpu.DeviceWork;
 
 /** Functions of tests on batches on a GPU. */
-final class DeviceFunctions {
+public final class DeviceFunctions {
   private DeviceFunctions() {}
 
   /** Copies the rows to other memory of the GPU. */
-  static DeviceTable copy(DeviceTable batch, DeviceWork work) {
+  public static DeviceTable copy(DeviceTable batch, DeviceWork work) {
     CudaMemory memory = work.take(batch.bytes());
     long from = batch.address();
     long to = memory.address();
