@@ -231,6 +231,10 @@ public final class BatchChecksum {
         for (int row = 0; row < rows; row++) {
           hashes[row] = mix(hashes[row], ints[row]);
         }
+      } else if (form.width() == Long.BYTES) {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] = mix(hashes[row], Platform.getLong(base, offset + 8L * row));
+        }
       } else {
         for (int row = 0; row < rows; row++) {
           hashes[row] = one(base, offset, row, hashes[row]);
@@ -261,8 +265,6 @@ public final class BatchChecksum {
 
   /** Strings and other runs of bytes. */
   private static final class Bytes implements VectorUpdate {
-    private static final int PAIR = 2 * Long.BYTES;
-
     private final BytesSource source;
     private final RowNumbers numbers = new RowNumbers();
 
@@ -280,7 +282,9 @@ public final class BatchChecksum {
         for (int row = 0; row < rows; row++) {
           hashes[row] =
               nulls == null || nulls[row] == 0
-                  ? mix(hashes[row], hash(source.base(row), source.offset(row), source.length(row)))
+                  ? mix(
+                      hashes[row],
+                      BytesHash.of(source.base(row), source.offset(row), source.length(row)))
                   : mix(hashes[row], NULL);
         }
       }
@@ -292,58 +296,9 @@ public final class BatchChecksum {
       for (int row = 0; row < rows; row++) {
         hashes[row] =
             nulls == null || nulls[row] == 0
-                ? mix(hashes[row], hash(bytes, source.offset(row), source.length(row)))
+                ? mix(hashes[row], BytesHash.of(bytes, source.offset(row), source.length(row)))
                 : mix(hashes[row], NULL);
       }
-    }
-
-    /**
-     * For short runs much faster than XXH64. Two numbers take turns with the words, so that one
-     * multiplication does not wait for the other. The last step takes some bytes twice.
-     */
-    private static long hash(Object base, long offset, int length) {
-      if (length < Long.BYTES) {
-        return few(base, offset, length);
-      }
-      long left = length * PRIME_1;
-      long right = PRIME_2;
-      long last = offset + length - PAIR;
-      long at = offset;
-      // The first steps are no loop, whose start and end would cost more than these.
-      if (at < last) {
-        left = step(left, Platform.getLong(base, at));
-        right = step(right, Platform.getLong(base, at + Long.BYTES));
-        at += PAIR;
-        if (at < last) {
-          left = step(left, Platform.getLong(base, at));
-          right = step(right, Platform.getLong(base, at + Long.BYTES));
-          at += PAIR;
-        }
-      }
-      for (; at < last; at += PAIR) {
-        left = step(left, Platform.getLong(base, at));
-        right = step(right, Platform.getLong(base, at + Long.BYTES));
-      }
-      left = step(left, Platform.getLong(base, Math.max(offset, last)));
-      right = step(right, Platform.getLong(base, last + Long.BYTES));
-      return left ^ Long.rotateLeft(right, Integer.SIZE);
-    }
-
-    private static long few(Object base, long offset, int length) {
-      long word = length;
-      if (length >= Integer.BYTES) {
-        long end = offset + length - Integer.BYTES;
-        long first = step(length * PRIME_1, Platform.getInt(base, offset));
-        return step(first, Platform.getInt(base, end));
-      }
-      for (int i = 0; i < length; i++) {
-        word = (word << Byte.SIZE) | (Platform.getByte(base, offset + i) & 0xFF);
-      }
-      return step(PRIME_2, word);
-    }
-
-    private static long step(long hash, long word) {
-      return Long.rotateLeft(hash ^ word, 29) * PRIME_1;
     }
   }
 
