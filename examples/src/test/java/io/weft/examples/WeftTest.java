@@ -113,6 +113,7 @@ class WeftTest {
       value = {
         "demo --transport pigeon|no transport pigeon; it must be one of auto, shm, tcp",
         "bench shuffle --transports shm,x|no transport x; it must be",
+        "bench shuffle --warm-ups 0|at least one run is needed, not 0",
         "bench shuffle --profile x|no transport x; it must be",
         "bench shuffle --conf sql.x=1|sql.x is no setting of Spark: it has to begin with spark.",
         "bench shuffle --conf spark.master=x|spark.master cannot be set: the comparison chooses it",

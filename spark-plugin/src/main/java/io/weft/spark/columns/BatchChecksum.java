@@ -218,21 +218,26 @@ public final class BatchChecksum {
         someNull(base, offset, rows, nulls, hashes);
         return;
       }
-      switch (form.width()) {
-        case 4 -> {
-          for (int row = 0; row < rows; row++) {
-            hashes[row] = mix(hashes[row], Platform.getInt(base, offset + 4L * row));
-          }
+      // Where the type of the array is known, the JIT compiler reorders reads, or uses vectors.
+      if (base instanceof long[] longs && form.width() == Long.BYTES) {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] = mix(hashes[row], longs[row]);
         }
-        case 8 -> {
-          for (int row = 0; row < rows; row++) {
-            hashes[row] = mix(hashes[row], Platform.getLong(base, offset + 8L * row));
-          }
+      } else if (base instanceof double[] doubles) {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] = mix(hashes[row], Platform.getLong(doubles, offset + 8L * row));
         }
-        default -> {
-          for (int row = 0; row < rows; row++) {
-            hashes[row] = one(base, offset, row, hashes[row]);
-          }
+      } else if (base instanceof int[] ints) {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] = mix(hashes[row], ints[row]);
+        }
+      } else if (form.width() == Long.BYTES) {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] = mix(hashes[row], Platform.getLong(base, offset + 8L * row));
+        }
+      } else {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] = one(base, offset, row, hashes[row]);
         }
       }
     }
@@ -271,43 +276,29 @@ public final class BatchChecksum {
     public void update(ColumnVector vector, int rows, long[] hashes) {
       byte[] nulls = numbers.nulls(vector, rows);
       source.locate(vector, numbers.upTo(rows), rows, nulls);
-      for (int row = 0; row < rows; row++) {
-        hashes[row] =
-            nulls == null || nulls[row] == 0
-                ? hash(source.base(row), source.offset(row), source.length(row), hashes[row])
-                : mix(hashes[row], NULL);
+      if (source.common() instanceof byte[] bytes) {
+        oneArray(bytes, rows, nulls, hashes);
+      } else {
+        for (int row = 0; row < rows; row++) {
+          hashes[row] =
+              nulls == null || nulls[row] == 0
+                  ? mix(
+                      hashes[row],
+                      BytesHash.of(source.base(row), source.offset(row), source.length(row)))
+                  : mix(hashes[row], NULL);
+        }
       }
       source.forget();
     }
 
-    /** For short runs much faster than XXH64. The last step takes some bytes twice. */
-    private static long hash(Object base, long offset, int length, long seed) {
-      long end = offset + length;
-      long hash = seed ^ length * PRIME_1;
-      long at = offset;
-      for (long last = end - 2 * Long.BYTES; at < last; at += 2 * Long.BYTES) {
-        hash = fold(hash, Platform.getLong(base, at), Platform.getLong(base, at + Long.BYTES));
+    /** As for numbers, the type of the array is known here. */
+    private void oneArray(byte[] bytes, int rows, byte[] nulls, long[] hashes) {
+      for (int row = 0; row < rows; row++) {
+        hashes[row] =
+            nulls == null || nulls[row] == 0
+                ? mix(hashes[row], BytesHash.of(bytes, source.offset(row), source.length(row)))
+                : mix(hashes[row], NULL);
       }
-      if (length >= Long.BYTES) {
-        long first = Math.max(offset, end - 2 * Long.BYTES);
-        return fold(hash, Platform.getLong(base, first), Platform.getLong(base, end - Long.BYTES));
-      }
-      if (length >= Integer.BYTES) {
-        return fold(
-            hash, Platform.getInt(base, offset), Platform.getInt(base, end - Integer.BYTES));
-      }
-      long few = 0;
-      for (; at < end; at++) {
-        few = (few << Byte.SIZE) | (Platform.getByte(base, at) & 0xFF);
-      }
-      return fold(hash, few, 0);
-    }
-
-    /** The product of two numbers, as 128 bits, with its halves folded into one. */
-    private static long fold(long hash, long one, long other) {
-      long left = one ^ hash;
-      long right = other ^ PRIME_2 ^ Long.rotateLeft(hash, 32);
-      return left * right ^ Math.multiplyHigh(left, right) ^ Long.rotateLeft(hash, 23);
     }
   }
 

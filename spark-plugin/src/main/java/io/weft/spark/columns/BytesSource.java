@@ -3,10 +3,12 @@ package io.weft.spark.columns;
 import io.weft.spark.columns.ColumnLayout.StorageForm;
 import io.weft.spark.compat.OnHeapArrays;
 import io.weft.spark.compat.OpaqueTypes;
+import io.weft.spark.compat.ParquetDictionaries;
 import java.util.Arrays;
 import org.apache.arrow.vector.BaseFixedWidthVector;
 import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.ValueVector;
+import org.apache.parquet.column.Dictionary;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
@@ -27,6 +29,7 @@ final class BytesSource {
   private final StorageForm form;
   private final OpaqueTypes.Reader opaque;
   private final FixedSource bytes = new FixedSource();
+  private final DecodedValues decoded = new DecodedValues();
   private Object base;
   private Object[] bases = NONE;
   private boolean oneBase;
@@ -41,6 +44,11 @@ final class BytesSource {
   /** Returns the array of the value at a position, or null if the value is off-heap. */
   Object base(int position) {
     return oneBase ? base : bases[position];
+  }
+
+  /** Returns the array with all values, or null if there are several or the values are off-heap. */
+  Object common() {
+    return oneBase ? base : null;
   }
 
   long offset(int position) {
@@ -181,9 +189,26 @@ final class BytesSource {
     if (bases.length < count) {
       bases = new Object[rows.length];
     }
+    if (form != StorageForm.OPAQUE
+        && vector instanceof WritableColumnVector writable
+        && decoded.use(writable)) {
+      fromDictionary(writable, rows, count, nulls);
+      return;
+    }
     for (int i = 0; i < count; i++) {
       if (nulls == null || nulls[i] == 0) {
         one(vector, rows[i], i);
+      }
+    }
+  }
+
+  private void fromDictionary(WritableColumnVector vector, int[] rows, int count, byte[] nulls) {
+    WritableColumnVector ids = vector.getDictionaryIds();
+    for (int i = 0; i < count; i++) {
+      if (nulls == null || nulls[i] == 0) {
+        byte[] value = decoded.value(ids.getDictId(rows[i]), vector, rows[i]);
+        bases[i] = value;
+        set(i, Platform.BYTE_ARRAY_OFFSET, value.length);
       }
     }
   }
@@ -210,6 +235,31 @@ final class BytesSource {
     base = null;
     if (!oneBase) {
       Arrays.fill(bases, null);
+    }
+  }
+
+  /** The values of a Parquet dictionary that were needed so far. Spark makes new ones each time. */
+  private static final class DecodedValues {
+    private Dictionary dictionary;
+    private byte[][] values = new byte[0][];
+
+    /** Takes the dictionary of a vector. Returns false if it has none, or one that may change. */
+    boolean use(WritableColumnVector vector) {
+      Dictionary used = ParquetDictionaries.of(vector);
+      if (used != null && used != dictionary) {
+        dictionary = used;
+        values = new byte[used.getMaxId() + 1][];
+      }
+      return used != null;
+    }
+
+    byte[] value(int id, WritableColumnVector vector, int row) {
+      byte[] known = values[id];
+      if (known == null) {
+        known = vector.getBinary(row);
+        values[id] = known;
+      }
+      return known;
     }
   }
 

@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import java.util.stream.IntStream;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
@@ -87,7 +88,7 @@ class BatchChecksumTest {
   void everyByteOfAStringMatters() {
     Set<Long> checksums = new HashSet<>();
     int texts = 0;
-    for (int length = 0; length <= 50; length++) {
+    for (int length = 0; length <= 70; length++) {
       byte[] text = new byte[length];
       assertThat(checksums.add(ofText(text))).as("%d zeros", length).isTrue();
       texts++;
@@ -104,6 +105,27 @@ class BatchChecksumTest {
     InternalRow row = new GenericInternalRow(new Object[] {UTF8String.fromBytes(text)});
     return checksum(
         StructType.fromDDL("s string"), BatchKind.values()[0], List.of(new Placed(row, 1)), 1);
+  }
+
+  @Test
+  void dictionariesDoNotMatter() {
+    StructType schema = StructType.fromDDL("s string");
+    List<Object> values =
+        IntStream.range(0, 70)
+            .<Object>mapToObj(length -> UTF8String.fromString("a".repeat(length)))
+            .toList();
+    List<InternalRow> rows = new ArrayList<>();
+    for (int i = 0; i < 300; i++) {
+      Object value = i % 7 == 0 ? null : values.get(i % values.size());
+      rows.add(new GenericInternalRow(new Object[] {value}));
+    }
+    BatchChecksum decoded = new BatchChecksum(schema);
+    try (ColumnarBatch batch =
+        SourceVectors.parquet(schema, rows, true, new SourceVectors.ParquetValues(values))) {
+      decoded.add(batch, new int[rows.size()]);
+    }
+    List<Placed> placed = rows.stream().map(row -> new Placed(row, 0)).toList();
+    assertThat(decoded.value()).isEqualTo(checksum(schema, BatchKind.OFF_HEAP, placed, 64));
   }
 
   @Test

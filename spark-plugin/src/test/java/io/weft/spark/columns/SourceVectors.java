@@ -4,8 +4,11 @@ import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.parquet.column.Encoding;
+import org.apache.parquet.io.api.Binary;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetDictionary;
 import org.apache.spark.sql.execution.vectorized.ColumnVectorUtils;
 import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.execution.vectorized.Dictionary;
@@ -43,6 +46,48 @@ final class SourceVectors {
     }
     vector.setDictionary(new ListDictionary(layout, values));
     return new ColumnarBatch(new ColumnVector[] {vector}, rows.size());
+  }
+
+  /**
+   * As {@link #dictionary}, but each vector has a new object around the same Parquet dictionary.
+   */
+  static ColumnarBatch parquet(
+      StructType schema, List<InternalRow> rows, boolean onHeap, ParquetValues values) {
+    ColumnarBatch batch = dictionary(schema, rows, onHeap, values.all());
+    ((WritableColumnVector) batch.column(0)).setDictionary(new ParquetDictionary(values, false));
+    return batch;
+  }
+
+  /** A Parquet dictionary of strings or bytes, which counts how often it is asked. */
+  static final class ParquetValues extends org.apache.parquet.column.Dictionary {
+    private final List<Object> values;
+    private int decoded;
+
+    ParquetValues(List<Object> values) {
+      super(Encoding.PLAIN);
+      this.values = values;
+    }
+
+    List<Object> all() {
+      return values;
+    }
+
+    int decoded() {
+      return decoded;
+    }
+
+    @Override
+    public int getMaxId() {
+      return values.size() - 1;
+    }
+
+    @Override
+    public Binary decodeToBinary(int id) {
+      decoded++;
+      Object value = values.get(id);
+      return Binary.fromConstantByteArray(
+          value instanceof byte[] bytes ? bytes : value.toString().getBytes(UTF_8));
+    }
   }
 
   /** A batch of one column with the same value in every row. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.spark.columns.BytesSource.FixedSource;
 import io.weft.spark.columns.ColumnLayout.StorageForm;
+import io.weft.spark.columns.SourceVectors.ParquetValues;
 import io.weft.spark.compat.OnHeapArrays;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -55,6 +56,36 @@ class SourceVectorsTest {
       try (RoundTrip trip = new RoundTrip(schema, 3);
           ColumnarBatch batch = SourceVectors.dictionary(schema, rows, onHeap, values)) {
         trip.send(batch, rows).check();
+      }
+    }
+  }
+
+  /** The second dictionary has other values for the same ids. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void decodesEachValueOfAParquetDictionaryOnce(boolean onHeap) throws Exception {
+    for (DataType type : List.of(DataTypes.StringType, DataTypes.BinaryType)) {
+      StructType schema = RandomRows.schema(List.of(type));
+      try (RoundTrip trip = new RoundTrip(schema, 3)) {
+        for (int dictionary = 0; dictionary < 2; dictionary++) {
+          List<Object> values = new ArrayList<>();
+          new RandomRows(dictionary, 0)
+              .rows(schema, 20)
+              .forEach(row -> values.add(row.get(0, type)));
+          ParquetValues counted = new ParquetValues(values);
+          for (int batch = 0; batch < 3; batch++) {
+            List<InternalRow> rows = new ArrayList<>();
+            for (int i = 0; i < 200; i++) {
+              Object value = i % 5 == 0 ? null : values.get((i + batch) % 20);
+              rows.add(new GenericInternalRow(new Object[] {value}));
+            }
+            try (ColumnarBatch one = SourceVectors.parquet(schema, rows, onHeap, counted)) {
+              trip.send(one, rows);
+            }
+          }
+          assertThat(counted.decoded()).isBetween(1, values.size());
+        }
+        trip.check();
       }
     }
   }

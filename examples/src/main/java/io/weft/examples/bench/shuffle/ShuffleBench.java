@@ -47,7 +47,10 @@ final class ShuffleBench {
   ShuffleReport run() throws IOException, InterruptedException {
     return withSides(
         (sides, subjects) ->
-            report(measure(new ShuffleRounds(sides, options.runs(), progress), subjects)));
+            report(
+                measure(
+                    new ShuffleRounds(sides, options.warmUps(), options.runs(), progress),
+                    subjects)));
   }
 
   /** Only compares results. Returns whether all are equal and none failed. */
@@ -114,6 +117,7 @@ final class ShuffleBench {
         SideOptions.CLUSTER,
         options.settings(),
         new Spread(copies).median(),
+        options.warmUps(),
         options.runs(),
         results);
   }
@@ -130,6 +134,7 @@ final class ShuffleBench {
    * @param data the folder of the queries' tables, a subfolder for each set; empty for a temporary
    *     one
    * @param timeout of one run of a query
+   * @param warmUps runs on each side before those that count, at least 1
    * @param runs on each side that count, at least 1
    * @param budget time for all measurements; a workload gets fewer runs, but at least two, when
    *     time runs out
@@ -144,6 +149,7 @@ final class ShuffleBench {
       double scale,
       Optional<Path> data,
       Duration timeout,
+      int warmUps,
       int runs,
       Duration budget,
       boolean keep) {
@@ -167,6 +173,7 @@ final class ShuffleBench {
       if (workloads.isEmpty() && queries.isEmpty()) {
         throw new IllegalArgumentException("name a workload");
       }
+      Rounds.requireRuns(warmUps);
       Rounds.requireRuns(runs);
     }
 
@@ -181,6 +188,7 @@ final class ShuffleBench {
           scale,
           data,
           timeout,
+          warmUps,
           runs,
           budget,
           keep);

@@ -108,6 +108,15 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
               + " Default: ${DEFAULT-VALUE}")
   private long timeout;
 
+  @Option(
+      names = "--warm-ups",
+      defaultValue = "1",
+      paramLabel = "N",
+      description =
+          "Runs before those that count, on each side. The JIT compiler is busy for about ten."
+              + " Default: ${DEFAULT-VALUE}")
+  private int warmUps;
+
   @Mixin private WorkFolder.KeepOption keep;
 
   @Option(
@@ -182,6 +191,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
         scale != null ? scale : measure.quick() ? 0.1 : 1,
         data.folder(),
         Duration.ofSeconds(timeout),
+        warmUps,
         measure.runs(7, 5),
         measure.quick() ? QUICK_BUDGET : Duration.ofHours(3),
         keep.keep());

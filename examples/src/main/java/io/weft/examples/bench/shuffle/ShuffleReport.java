@@ -19,6 +19,7 @@ import java.util.Optional;
  * @param cluster the Spark master
  * @param settings of all sides, given by the user
  * @param copyBytesPerSecond the median speed at which two threads copied memory during the run
+ * @param warmUps runs on each side before those
  * @param runs that count on each side; an upper limit
  * @param results of the workloads, then of the queries
  */
@@ -32,12 +33,14 @@ public record ShuffleReport(
     String cluster,
     Map<String, String> settings,
     double copyBytesPerSecond,
+    int warmUps,
     int runs,
     List<WorkloadResult> results)
     implements Report {
   public ShuffleReport {
-    // Earlier versions wrote no settings.
+    // Earlier versions wrote no settings, and had one warm-up.
     settings = settings == null ? Map.of() : Map.copyOf(settings);
+    warmUps = Math.max(1, warmUps);
     results = List.copyOf(results);
   }
 

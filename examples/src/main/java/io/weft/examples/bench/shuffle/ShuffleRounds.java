@@ -27,12 +27,17 @@ final class ShuffleRounds {
   private static final int COPY_THREADS = 2;
 
   private final List<SideProcess> sides;
+  private final int warmUps;
   private final int runs;
   private final Progress progress;
   private final Map<SideProcess, OpenTables> opened = new HashMap<>();
 
-  ShuffleRounds(List<SideProcess> sides, int runs, Progress progress) {
+  /**
+   * @param warmUps runs of each subject on each side that do not count, at least 1
+   */
+  ShuffleRounds(List<SideProcess> sides, int warmUps, int runs, Progress progress) {
     this.sides = List.copyOf(sides);
+    this.warmUps = warmUps;
     this.runs = runs;
     this.progress = progress;
   }
@@ -96,10 +101,12 @@ final class ShuffleRounds {
     subject.open(side, opened);
     ExecutorTotals before = side.call(new ExecutorTotals.Collect());
     Optional<String> difference = subject.check().difference(side);
-    if (subject.base().isPresent()) {
-      side.call(subject.base().get());
+    for (int run = 0; run < warmUps; run++) {
+      if (subject.base().isPresent()) {
+        side.call(subject.base().get());
+      }
+      side.call(subject.job());
     }
-    side.call(subject.job());
     samples.warmUp(side.call(new ExecutorTotals.Collect()).since(before));
     return difference;
   }

@@ -29,8 +29,8 @@ final class ShuffleTable {
   private String heading() {
     return String.format(
         Locale.ROOT,
-        "Weft %s, Spark %s, Java %s, %s, %d cores, %s, up to %d alternating runs, %s; two threads"
-            + " copy memory at %s/s",
+        "Weft %s, Spark %s, Java %s, %s, %d cores, %s, up to %d alternating runs after %d"
+            + " to warm up, %s; two threads copy memory at %s/s",
         report.weftVersion(),
         report.sparkVersion(),
         report.javaVersion(),
@@ -38,6 +38,7 @@ final class ShuffleTable {
         report.cores(),
         report.cluster(),
         report.runs(),
+        report.warmUps(),
         report.when(),
         Units.bytes((long) report.copyBytesPerSecond()));
   }

@@ -19,6 +19,7 @@ final class ShuffleReports {
         "local-cluster[2,1,2048]",
         Map.of("spark.x", "1"),
         8e9,
+        3,
         5,
         List.of(
             shuffle("numeric", "numeric columns from Parquet", 720_000_000, 3.2, 0.71, 1.9),

@@ -10,7 +10,8 @@ class ShuffleTableTest {
   @Test
   void showsMediansNoiseAndRatios() {
     List<String> lines = ShuffleReports.example().text().toText().lines().toList();
-    assertThat(lines.get(0)).contains("Weft 0.1.0, Spark 4.1.3, Java 17.0.15", "8.00 GB/s");
+    assertThat(lines.get(0))
+        .contains("Weft 0.1.0, Spark 4.1.3, Java 17.0.15", "8.00 GB/s", "after 3 to warm up");
     assertThat(lines).anyMatch(line -> line.startsWith("numeric columns from Parquet  "));
     assertThat(lines)
         .anyMatch(line -> line.matches("720 MB +Weft/shm +0.710 +0.639 – 0.852 +4.51× .*"));
@@ -37,7 +38,7 @@ class ShuffleTableTest {
             fine.id(), fine.title(), false, 1, 1, 1, "7 rows instead of 8", fine.sides());
     ShuffleReport example = ShuffleReports.example();
     ShuffleReport report =
-        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, example.runs(), List.of(wrong));
+        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, 0, example.runs(), List.of(wrong));
     assertThat(report.text().toText())
         .contains(
             "NOT EQUAL", "columns from Parquet: 7 rows instead of 8", "RESULTS ARE NOT EQUAL.");
@@ -52,7 +53,7 @@ class ShuffleTableTest {
     List<ShuffleReport.WorkloadResult> results = new ArrayList<>(example.results());
     results.add(0, failed);
     ShuffleReport report =
-        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, example.runs(), results);
+        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, 0, example.runs(), results);
     assertThat(report.passed()).isFalse();
     assertThat(report.text().toText()).contains("TPC-DS Q1: cancelled after 1 s", "TPC-H under");
     assertThat(report.chart().orElseThrow()).contains("Spark's sort shuffle", "TPC-H Q18");
