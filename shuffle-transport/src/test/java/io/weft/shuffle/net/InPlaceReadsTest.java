@@ -60,7 +60,8 @@ class InPlaceReadsTest {
     SparkConf conf() {
       SparkConf conf = new SparkConf(false);
       return switch (this) {
-        case PLAIN -> conf;
+        // The default of Spark 4.0 is NIO.
+        case PLAIN -> Epoll.isAvailable() ? conf.set("spark.shuffle.io.mode", "EPOLL") : conf;
         case NIO -> conf.set("spark.shuffle.io.mode", "NIO");
         case AUTHENTICATED -> secret(conf);
         case ENCRYPTED -> secret(conf).set("spark.network.crypto.enabled", "true");

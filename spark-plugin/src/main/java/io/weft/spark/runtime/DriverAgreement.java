@@ -129,9 +129,9 @@ final class DriverAgreement implements AdoptionAgreement {
 
   private Adoption ask(ToDriver message, long deadline) throws IOException, InterruptedException {
     long nanos = Math.min(deadline - System.nanoTime(), timeout.toNanos() / MESSAGES);
-    Future<Object> answer = messages.submit(() -> driver.ask(MessageCodec.encode(message)));
+    Future<Object> answer = messages.submit(() -> MessageCodec.ask(driver, message));
     try {
-      return (Adoption) MessageCodec.decode(answer.get(nanos, TimeUnit.NANOSECONDS));
+      return (Adoption) answer.get(nanos, TimeUnit.NANOSECONDS);
     } catch (ExecutionException | TimeoutException | CancellationException e) {
       throw new IOException("the driver did not answer: " + e, e);
     } catch (RuntimeException e) {

@@ -76,7 +76,7 @@ public final class DriverPeers implements PeerDirectory {
 
   private Map<String, PeerAddress> ask(Set<String> executorIds) throws Exception {
     Lookup request = new Lookup(bootId, List.copyOf(executorIds));
-    Found answer = (Found) MessageCodec.decode(driver.ask(MessageCodec.encode(request)));
+    Found answer = (Found) MessageCodec.ask(driver, request);
     Map<String, PeerAddress> found = new HashMap<>();
     answer.addresses().forEach(address -> found.put(address.executorId(), address));
     return found;

@@ -94,8 +94,7 @@ final class EndedShufflePoller implements AutoCloseable {
   }
 
   private void ask(List<Integer> asked) throws Exception {
-    Ended ended =
-        (Ended) MessageCodec.decode(context.ask(MessageCodec.encode(new AskEnded(asked))));
+    Ended ended = (Ended) MessageCodec.ask(context, new AskEnded(asked));
     for (int shuffle : ended.shuffles()) {
       if (asked.contains(shuffle)) {
         LOG.info("Freeing shuffle {}, which has ended without a message to this executor", shuffle);

@@ -112,7 +112,7 @@ final class ExecutorOptions {
     public boolean isCopied(BlockKey key) {
       try {
         AskCopied request = new AskCopied(key.shuffleId(), key.mapId());
-        return ((CopyKnown) MessageCodec.decode(context.ask(MessageCodec.encode(request)))).known();
+        return ((CopyKnown) MessageCodec.ask(context, request)).known();
       } catch (Exception e) {
         if (e instanceof InterruptedException) {
           Thread.currentThread().interrupt();
@@ -126,9 +126,8 @@ final class ExecutorOptions {
     @Override
     public void copied(BlockKey key, boolean own, boolean leaving) {
       try {
-        context.send(
-            MessageCodec.encode(
-                new Copied(executorId, key.shuffleId(), key.mapId(), own, leaving)));
+        MessageCodec.send(
+            context, new Copied(executorId, key.shuffleId(), key.mapId(), own, leaving));
       } catch (IOException | RuntimeException e) {
         LOG.warn("The driver does not know that {} was copied", key, e);
       }

@@ -1,6 +1,7 @@
 package io.weft.spark.runtime;
 
 import io.weft.spark.config.WeftVersion;
+import io.weft.spark.runtime.Messages.ToDriver;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.io.ObjectOutputStream;
 import java.io.ObjectStreamClass;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import org.apache.spark.api.plugin.PluginContext;
 
 /**
  * Encodes messages as bytes. Spark's message threads see only Spark's class path, not the jars of
@@ -52,6 +54,20 @@ public final class MessageCodec {
               + WeftVersion.current(),
           e);
     }
+  }
+
+  /**
+   * Asks the driver's Weft and waits for its answer, at most for {@code spark.rpc.askTimeout}.
+   *
+   * @throws Exception if there is no answer; the driver may have received the message anyway
+   */
+  static Object ask(PluginContext driver, ToDriver message) throws Exception {
+    return decode(driver.ask(encode(message)));
+  }
+
+  /** Sends a message without an answer to the driver's Weft. */
+  static void send(PluginContext driver, ToDriver message) throws IOException {
+    driver.send(encode(message));
   }
 
   private static final class OurClasses extends ObjectInputStream {

@@ -106,7 +106,7 @@ final class StatusReporter implements AutoCloseable {
       read = now;
       boolean changed = !now.equals(sent) || traffic.isPending();
       if (sent == null || (changed && (same || isOld()))) {
-        context.send(MessageCodec.encode(new Report(now, traffic.take(), false)));
+        MessageCodec.send(context, new Report(now, traffic.take(), false));
         sent = now;
         sentNanos = clock.getAsLong();
       }
@@ -133,9 +133,9 @@ final class StatusReporter implements AutoCloseable {
     try {
       ExecutorReport now = reports.get();
       for (int i = 0; i < MAX_LAST && traffic.isPending(); i++) {
-        context.send(MessageCodec.encode(new Report(now, traffic.take(), false)));
+        MessageCodec.send(context, new Report(now, traffic.take(), false));
       }
-      context.send(MessageCodec.encode(new Report(now, TrafficReport.NONE, true)));
+      MessageCodec.send(context, new Report(now, TrafficReport.NONE, true));
     } catch (IOException | RuntimeException e) {
       LOG.debug("The last report did not reach the driver", e);
     }

@@ -51,14 +51,14 @@ public final class WeftExecutor {
     if (context == null) {
       throw new IllegalStateException("Weft has stopped in this JVM and cannot send " + message);
     }
-    return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+    return MessageCodec.ask(context, message);
   }
 
   /** Sends a message that needs no answer to the driver. Does nothing if Weft has stopped. */
   public static void send(ToDriver message) throws IOException {
     PluginContext context = driver;
     if (context != null) {
-      context.send(MessageCodec.encode(message));
+      MessageCodec.send(context, message);
     }
   }
 

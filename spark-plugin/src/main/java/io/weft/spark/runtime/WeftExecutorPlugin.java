@@ -35,6 +35,7 @@ import io.weft.spark.runtime.Messages.Hello;
 import io.weft.spark.runtime.Messages.Losses;
 import io.weft.spark.runtime.Messages.MemoryPressure;
 import io.weft.spark.runtime.Messages.StageCall;
+import io.weft.spark.runtime.Messages.ToDriver;
 import io.weft.spark.runtime.Messages.Verdict;
 import io.weft.spark.runtime.Messages.VersionMismatch;
 import io.weft.spark.runtime.WeftMetrics.ExecutorStatistics;
@@ -44,7 +45,6 @@ import io.weft.spark.transfers.TransferDriver;
 import io.weft.transfers.TransferOptions;
 import io.weft.transfers.gpu.GpuRanks;
 import java.io.IOException;
-import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -271,9 +271,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
             context.executorID(), host, WeftSettings.COLLECTIVES_TIMEOUT.get(context.conf())),
         communicators,
         gpus,
-        call ->
-            (RendezvousAnswer)
-                MessageCodec.decode(context.ask(MessageCodec.encode(new StageCall(call)))),
+        call -> (RendezvousAnswer) MessageCodec.ask(context, new StageCall(call)),
         memory);
   }
 
@@ -281,9 +279,9 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
     return ((Verdict) answer).refusal();
   }
 
-  private static Object ask(PluginContext context, Serializable message) {
+  private static Object ask(PluginContext context, ToDriver message) {
     try {
-      return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+      return MessageCodec.ask(context, message);
     } catch (Exception e) {
       throw new IllegalStateException(
           "Executor %s asked the driver's Weft to join and got no answer: %s"
@@ -358,8 +356,8 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
       return ((Losses) send(new AskLosses(known))).losses();
     }
 
-    private Object send(Serializable message) throws Exception {
-      return MessageCodec.decode(context.ask(MessageCodec.encode(message)));
+    private Object send(ToDriver message) throws Exception {
+      return MessageCodec.ask(context, message);
     }
   }
 
@@ -416,7 +414,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
         return;
       }
       try {
-        context.send(MessageCodec.encode(new MemoryPressure(context.executorID())));
+        MessageCodec.send(context, new MemoryPressure(context.executorID()));
       } catch (IOException | RuntimeException e) {
         LOG.debug("The report that memory is full did not reach the driver", e);
       }

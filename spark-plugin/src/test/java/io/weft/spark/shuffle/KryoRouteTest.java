@@ -249,6 +249,8 @@ class KryoRouteTest {
   @Test
   void sparkCountsRecordsAndBytes() throws Exception {
     TaskTotals totals = new TaskTotals();
+    // Otherwise it may get the last tasks of the test before.
+    spark.drainListeners();
     spark.session().sparkContext().addSparkListener(totals);
     numbers(spark.session()).map(i -> Tensors.counting(i, 100)).repartition(3).count();
     spark.drainListeners();
