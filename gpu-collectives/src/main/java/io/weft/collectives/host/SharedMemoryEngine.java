@@ -31,6 +31,12 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private static final int SMALL_BYTES = 512;
 
   /**
+   * As {@link #SMALL_BYTES}, if the host has more ranks than processors: a sync then costs switches
+   * between ranks.
+   */
+  private static final int SMALL_BYTES_WHEN_CROWDED = 8 << 10;
+
+  /**
    * Up to here the slots are faster than a copy by the kernel, which costs a system call, if every
    * rank reads all that another deposits.
    */
@@ -45,16 +51,20 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final HostRanks host;
   private final SymmetricTable table;
   private final int slotBytes;
+  private final int smallBytes;
   private final OneShotCollectives oneShot;
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
   private final PairwiseCollectives pairwise;
+  private final RaggedCollectives ragged;
+  private final RaggedCollectives.Deposits raggedDeposits;
   private final KernelCopyCollectives kernel;
 
   /**
    * The engine of a host.
    *
    * @param members the ranks of this host, by their index on it
+   * @param crowded whether the host has more ranks than processors; the same on all ranks
    * @param kernel empty when a rank of the host cannot read the memory of the others
    */
   SharedMemoryEngine(
@@ -62,15 +72,19 @@ final class SharedMemoryEngine implements CollectiveEngine {
       SymmetricTable table,
       RankGroup members,
       BufferSizes sizes,
+      boolean crowded,
       Optional<KernelCopyCollectives> kernel) {
     this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
+    this.smallBytes = Math.min(slotBytes, crowded ? SMALL_BYTES_WHEN_CROWDED : SMALL_BYTES);
     Reductions reductions = new Reductions();
     this.oneShot = new OneShotCollectives(host, reductions);
     this.staged = new StagedCollectives(host, reductions, sizes.stageBytes());
     this.inPlace = new InPlaceCollectives(host, reductions, table);
     this.pairwise = new PairwiseCollectives(members);
+    this.ragged = new RaggedCollectives(members);
+    this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, slotBytes);
     this.kernel = kernel.orElse(null);
   }
 
@@ -96,7 +110,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   private boolean isSmall(long bytes) {
-    return bytes <= Math.min(SMALL_BYTES, slotBytes);
+    return bytes <= smallBytes;
   }
 
   private boolean fitsSlot(long bytes) {
@@ -394,17 +408,35 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   private Algorithm raggedAllToAll(Call call, RaggedAllToAll operation) {
-    boolean byKernel = kernel != null;
-    enter(call, operation.send(), operation.receive(), byKernel, 0, 0);
+    boolean tables = enterRagged(call, operation);
+    if (tables && raggedDeposits.hasAllRows()) {
+      raggedDeposits.take(operation);
+      return Algorithm.ONE_SHOT;
+    }
+    if (!tables) {
+      ragged.exchangeTables(call, operation);
+    }
     if (inPlace.reachesReceives()) {
-      pairwise.raggedAllToAllInPlace(call, operation, inPlace);
+      ragged.writeRows(operation, inPlace);
       return Algorithm.IN_PLACE;
     }
-    if (byKernel) {
-      pairwise.raggedAllToAllByKernel(call, operation, kernel);
+    if (kernel != null) {
+      ragged.readRows(call, operation, kernel);
       return Algorithm.KERNEL_COPY;
     }
-    pairwise.raggedAllToAll(call, operation);
+    ragged.exchangeRows(call, operation);
     return Algorithm.PAIRWISE;
+  }
+
+  /** Enters with deposits of tables and few rows; returns whether all ranks have deposited tables. */
+  private boolean enterRagged(Call call, RaggedAllToAll operation) {
+    host.prepareEntry(call, table.describe(operation.send()), table.describe(operation.receive()));
+    long most = kernel == null ? slotBytes : MAX_DEPOSIT_OF_PARTS;
+    if (kernel != null) {
+      host.writeAddresses(operation.send().address(), operation.receive().address());
+    }
+    raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : most);
+    host.enter(call);
+    return raggedDeposits.check();
   }
 }

@@ -92,7 +92,7 @@ class KernelCopyTest {
       gang.run(
           communicator -> {
             for (int round = 0; round < 5; round++) {
-              RaggedContract.exchange(communicator, TYPE, 2, 3, sizes);
+              RaggedContract.exchange(communicator, TYPE, 3, 3, sizes);
             }
             long byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
             assertThat(byKernel).isEqualTo(allowed ? 5 : 0);
