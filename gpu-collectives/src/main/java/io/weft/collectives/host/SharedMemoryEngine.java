@@ -37,16 +37,16 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private static final int SMALL_BYTES_WHEN_CROWDED = 8 << 10;
 
   /**
-   * Up to here the slots are faster than a copy by the kernel, which costs a system call, if every
-   * rank reads all that another deposits.
+   * Up to here the slots are faster than a copy by the kernel, which takes as long for a page as two
+   * copies of it in the cache.
    */
-  private static final int MAX_DEPOSIT = 8 << 10;
+  private static final int MAX_DEPOSIT = 128 << 10;
 
-  /** As {@link #MAX_DEPOSIT}, if every rank reads a part of it. */
-  private static final int MAX_DEPOSIT_OF_PARTS = 16 << 10;
-
-  /** As {@link #MAX_DEPOSIT}, for an all-reduce, which by the kernel takes more steps. */
+  /** As {@link #MAX_DEPOSIT}, for a reduction, of which stages let every rank do a part only. */
   private static final int MAX_DEPOSIT_TO_REDUCE = 32 << 10;
+
+  /** Up to here the stages are faster than the kernel for an all-reduce. */
+  private static final int MAX_STAGED_TO_REDUCE = 1 << 20;
 
   private final HostRanks host;
   private final SymmetricTable table;
@@ -160,18 +160,21 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return continuesInOneShot(bytes, true);
   }
 
+  private boolean continuesInOneShot(long bytes, boolean deposited) {
+    if (fitsSlot(bytes)) {
+      continuesInOneShot(deposited);
+    }
+    return fitsSlot(bytes);
+  }
+
   /**
-   * Whether an operation that is not in place continues in one shot. If the buffers of all ranks
-   * are private, it uses the deposits of this entry, and otherwise an entry of its own.
+   * Continues in one shot. If the buffers of all ranks are private, it uses the deposits of this
+   * entry, and otherwise an entry of its own.
    *
    * @param deposited whether ranks of private buffers have deposited
    */
-  private boolean continuesInOneShot(long bytes, boolean deposited) {
-    if (!fitsSlot(bytes)) {
-      return false;
-    }
+  private void continuesInOneShot(boolean deposited) {
     oneShot.useDeposits(deposited && inPlace.reachesNone());
-    return true;
   }
 
   private Algorithm allReduce(Call call, AllReduce operation) {
@@ -180,8 +183,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_TO_REDUCE);
-    enter(call, operation.send(), operation.receive(), byKernel, bytes, 0);
+    boolean byKernel = copiesByKernel(bytes, MAX_STAGED_TO_REDUCE);
+    enterReducing(call, operation.send(), operation.receive(), byKernel);
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
       return Algorithm.IN_PLACE;
@@ -190,12 +193,31 @@ final class SharedMemoryEngine implements CollectiveEngine {
       kernel.allReduce(call, operation);
       return Algorithm.KERNEL_COPY;
     }
-    if (continuesInOneShot(bytes)) {
+    if (reducesInOneShot(bytes)) {
+      continuesInOneShot(true);
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    staged.allReduce(operation);
+    staged.allReduce(operation, inPlace.reachesNone());
     return Algorithm.STAGED;
+  }
+
+  private boolean reducesInOneShot(long bytes) {
+    return bytes <= MAX_DEPOSIT_TO_REDUCE && fitsSlot(bytes);
+  }
+
+  /** Enters. A rank of private buffers deposits them, or stages their first chunk. */
+  private void enterReducing(
+      Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
+    host.prepareEntry(call, table.describe(send), table.describe(receive));
+    if (byKernel) {
+      host.writeAddresses(send.address(), receive.address());
+    } else if (reducesInOneShot(send.bytes())) {
+      depositIfPrivate(send, send.bytes(), 0);
+    } else if (!inPlace.reaches(host.me())) {
+      staged.stageFirst(send);
+    }
+    host.enter(call);
   }
 
   private Algorithm reduce(Call call, Reduce operation) {
@@ -204,16 +226,17 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive(), false, bytes, 0);
+    enterReducing(call, operation.send(), operation.receive(), false);
     if (inPlace.reachesSends() && inPlace.reachesReceive(operation.root())) {
       inPlace.reduce(operation);
       return Algorithm.IN_PLACE;
     }
-    if (continuesInOneShot(bytes)) {
+    if (reducesInOneShot(bytes)) {
+      continuesInOneShot(true);
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    staged.reduce(operation);
+    staged.reduce(operation, inPlace.reachesNone());
     return Algorithm.STAGED;
   }
 
@@ -223,7 +246,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT);
     long part = operation.receive().bytes();
     enter(call, operation.send(), operation.receive(), byKernel, bytes, part);
     if (inPlace.reachesSends()) {
@@ -317,7 +340,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT);
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -388,7 +411,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.scatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT);
     long deposit = operation.root() == host.me() ? bytes : 0;
     enter(call, operation.send(), receive, byKernel, deposit, 0);
     if (inPlace.reachesSend(operation.root())) {
@@ -431,11 +454,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /** Enters with deposits of tables and few rows; returns whether all ranks have deposited tables. */
   private boolean enterRagged(Call call, RaggedAllToAll operation) {
     host.prepareEntry(call, table.describe(operation.send()), table.describe(operation.receive()));
-    long most = kernel == null ? slotBytes : MAX_DEPOSIT_OF_PARTS;
     if (kernel != null) {
       host.writeAddresses(operation.send().address(), operation.receive().address());
     }
-    raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : most);
+    raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : slotBytes);
     host.enter(call);
     return raggedDeposits.check();
   }
