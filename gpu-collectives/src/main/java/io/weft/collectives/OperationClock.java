@@ -5,8 +5,8 @@ import java.util.List;
 
 /**
  * Times the operations of a communicator and counts them. Two reads of the clock take a third of a
- * small operation. So after a quick one, the next of its kind and size are not timed: each counts as
- * long as that one and as it waited, because a long wait has its own clock.
+ * small operation. So after a quick one, the next of its kind and size are not timed: each counts
+ * as long as that one and as it waited, because a long wait has its own clock.
  *
  * <p>One operation at a time.
  */

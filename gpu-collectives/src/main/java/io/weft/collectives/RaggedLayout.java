@@ -224,7 +224,9 @@ public final class RaggedLayout {
     if (expected != sentRows) {
       String rows = expected < 0 ? "no such update" : Long.toString(expected);
       return mismatch(
-          from, to, text + " sends " + sentRows + " rows to rank " + to + ", which expects " + rows);
+          from,
+          to,
+          text + " sends " + sentRows + " rows to rank " + to + ", which expects " + rows);
     }
     return mismatch(
         from,

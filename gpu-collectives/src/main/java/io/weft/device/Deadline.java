@@ -42,8 +42,8 @@ public class Deadline {
   }
 
   /**
-   * A deadline that starts when it is first asked for a time, so that work which does not wait reads
-   * no clock. For one thread.
+   * A deadline that starts when it is first asked for a time, so that work which does not wait
+   * reads no clock. For one thread.
    */
   public static Deadline fromFirstUse(long nanos) {
     return new LateDeadline(nanos);

@@ -270,8 +270,7 @@ public final class HostCommunicators implements CommunicatorFactory {
     }
 
     private boolean isCrowded(List<Integer> local) {
-      return local.stream()
-          .anyMatch(rank -> addresses.get(rank).processors() < local.size());
+      return local.stream().anyMatch(rank -> addresses.get(rank).processors() < local.size());
     }
 
     /** The listener is opened within a round, so that a failure to do so reaches all ranks. */

@@ -243,9 +243,7 @@ final class RaggedCollectives {
         long rows = at(peer) + tables.place(peer);
         for (int update = 0; update < tables.updates(); update++) {
           long from =
-              own
-                  ? operation.send().address() + tables.sendOffset(peer, update) * rowBytes
-                  : rows;
+              own ? operation.send().address() + tables.sendOffset(peer, update) * rowBytes : rows;
           long bytes = tables.size(peer, update) * rowBytes;
           Memory.copy(
               from,

@@ -71,7 +71,8 @@ class KernelCopyTest {
     try (RankGang gang = gang(nranks, rank -> allowed)) {
       gang.run(
           communicator -> {
-            for (int limit : new int[] {1 << 10, 8 << 10, 32 << 10, 128 << 10, 256 << 10, 1 << 20}) {
+            for (int limit :
+                new int[] {1 << 10, 8 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20}) {
               for (int over = -1; over <= 1; over++) {
                 everyOperation(communicator, limit / Float.BYTES + over);
                 everyOperation(communicator, limit / Float.BYTES / nranks + over);
@@ -150,13 +151,17 @@ class KernelCopyTest {
     inPlace(communicator, count);
   }
 
-  /** On one buffer; in the all-to-all on the even ranks only. */
+  /** On one buffer; also on the even ranks only. */
   private static void inPlace(Communicator communicator, long count) {
     int nranks = communicator.nranks();
     int me = communicator.rank();
     TypedBuffer reduced = mine(me, count);
     communicator.allReduce(reduced, ReduceOp.MAX);
     Values.check("in place", reduced, i -> Values.reduced(TYPE, ReduceOp.MAX, nranks, i));
+    TypedBuffer terms = mine(me, count);
+    TypedBuffer sums = me % 2 == 0 ? terms : mine(0, count);
+    communicator.run(new AllReduce(terms, sums, ReduceOp.SUM));
+    Values.check("mixed", sums, i -> Values.reduced(TYPE, ReduceOp.SUM, nranks, i));
     TypedBuffer gathered = mine(0, count * nranks);
     TypedBuffer part = gathered.slice(me * count, count);
     Values.fill(part, me);
