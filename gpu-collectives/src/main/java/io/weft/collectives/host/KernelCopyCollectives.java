@@ -30,8 +30,8 @@ final class KernelCopyCollectives {
    */
   private static final int CHUNK_BYTES = 64 << 10;
 
-  /** Up to here two ranks reduce everything; beyond, the memory is what limits them. */
-  private static final int MAX_WHOLE_BYTES = 2 << 20;
+  /** Up to here two ranks reduce everything; beyond, the memory limits them. */
+  private static final int MAX_WHOLE_BYTES = 1 << 20;
 
   /** What more ranks read of each of them. */
   private static final int CHUNK_BYTES_OF_MANY = 32 << 10;

@@ -46,6 +46,9 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /** As {@link #MAX_DEPOSIT}, if every rank reads a part of it. */
   private static final int MAX_DEPOSIT_OF_PARTS = 64 << 10;
 
+  /** As {@link #MAX_DEPOSIT}, for ragged rows, if the host has enough processors for its ranks. */
+  private static final int MAX_RAGGED_DEPOSIT = 16 << 10;
+
   /** As {@link #MAX_DEPOSIT}, for a reduction, of which stages let every rank do a part only. */
   private static final int MAX_DEPOSIT_TO_REDUCE = 32 << 10;
 
@@ -56,6 +59,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final SymmetricTable table;
   private final int slotBytes;
   private final int smallBytes;
+  private final int raggedBytes;
   private final OneShotCollectives oneShot;
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
@@ -82,6 +86,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.table = table;
     this.slotBytes = sizes.slotBytes();
     this.smallBytes = Math.min(slotBytes, crowded ? SMALL_BYTES_WHEN_CROWDED : SMALL_BYTES);
+    this.raggedBytes = kernel.isEmpty() || crowded ? slotBytes : MAX_RAGGED_DEPOSIT;
     Reductions reductions = new Reductions();
     this.oneShot = new OneShotCollectives(host, reductions);
     this.staged = new StagedCollectives(host, reductions, sizes.stageBytes());
@@ -463,7 +468,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (kernel != null) {
       host.writeAddresses(operation.send().address(), operation.receive().address());
     }
-    raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : slotBytes);
+    raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : raggedBytes);
     host.enter(call);
     return raggedDeposits.check();
   }

@@ -58,7 +58,7 @@ class RaggedDepositsTest {
     return communicator.metrics().total(algorithm).calls();
   }
 
-  /** With 1 or 3 updates, or so many that a slot has no room for the tables of this rank. */
+  /** Rank 0 has 1 update, rank 1 more: one time more than a slot has room for. */
   @ParameterizedTest
   @ValueSource(ints = {3, 2000})
   void differentNumbersOfUpdatesAreNamedByBothRanks(int updates) {
