@@ -133,7 +133,7 @@ final class RaggedCollectives {
     private final RaggedTables tables;
     private final long slotBytes;
 
-    /** The deposits of the ranks of a host for an operation of the given class. */
+    /** The deposits of the ranks of a host, which fill the tables of the operation. */
     Deposits(HostRanks host, RaggedCollectives ragged, long slotBytes) {
       this.host = host;
       this.tables = ragged.tables;

@@ -43,8 +43,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
    */
   private static final int MAX_DEPOSIT = 32 << 10;
 
-  /** As {@link #MAX_DEPOSIT}, if every rank reads a part of it. */
-  private static final int MAX_DEPOSIT_OF_PARTS = 64 << 10;
+  /**
+   * As {@link #MAX_DEPOSIT}, if every rank reads a part of it and ranks take turns on processors.
+   */
+  private static final int MAX_DEPOSIT_WHEN_CROWDED = 64 << 10;
 
   /** As {@link #MAX_DEPOSIT}, for ragged rows, if the host has enough processors for its ranks. */
   private static final int MAX_RAGGED_DEPOSIT = 16 << 10;
@@ -60,6 +62,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final int slotBytes;
   private final int smallBytes;
   private final int raggedBytes;
+  private final int mostOfParts;
   private final OneShotCollectives oneShot;
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
@@ -86,6 +89,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.table = table;
     this.slotBytes = sizes.slotBytes();
     this.smallBytes = Math.min(slotBytes, crowded ? SMALL_BYTES_WHEN_CROWDED : SMALL_BYTES);
+    this.mostOfParts = crowded ? MAX_DEPOSIT_WHEN_CROWDED : MAX_DEPOSIT;
     this.raggedBytes = kernel.isEmpty() || crowded ? slotBytes : MAX_RAGGED_DEPOSIT;
     Reductions reductions = new Reductions();
     this.oneShot = new OneShotCollectives(host, reductions);
@@ -255,7 +259,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, mostOfParts);
     long part = operation.receive().bytes();
     enter(call, operation.send(), operation.receive(), byKernel, bytes, part);
     if (inPlace.reachesSends()) {
@@ -349,7 +353,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(send.bytes(), mostOfParts);
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -420,7 +424,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.scatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, mostOfParts);
     long deposit = operation.root() == host.me() ? bytes : 0;
     enter(call, operation.send(), receive, byKernel, deposit, 0);
     if (inPlace.reachesSend(operation.root())) {
