@@ -289,7 +289,7 @@ final class RaggedCollectives {
     /** Fills the tables for all peers in scratch memory, which has room for theirs too. */
     void fill(RaggedAllToAll next) {
       long bytes = bytes(next.layout().updates(nranks));
-      long memory = scratch.address(2 * nranks * bytes);
+      long memory = scratch.address(2L * nranks * bytes);
       fill(next, memory);
       for (int peer = 0; peer < nranks; peer++) {
         incoming[peer] = memory + (peer == me ? peer : nranks + peer) * bytes;
