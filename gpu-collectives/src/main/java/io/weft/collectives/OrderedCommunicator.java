@@ -24,6 +24,7 @@ public abstract class OrderedCommunicator implements Communicator {
   private final CollectiveMetrics metrics = new CollectiveMetrics();
   private final AtomicReference<CollectiveException> failure = new AtomicReference<>();
   private final TicketLock turns;
+  private final OperationClock clock;
   private final long timeoutNanos;
 
   /** The identity of this rank. */
@@ -37,6 +38,7 @@ public abstract class OrderedCommunicator implements Communicator {
     this.self = self;
     this.options = options;
     this.timeoutNanos = Deadline.after(options.timeout()).length().toNanos();
+    this.clock = new OperationClock(metrics, timeoutNanos);
     this.turns = new TicketLock(options.timeout(), () -> failure.get() != null);
   }
 
@@ -160,7 +162,7 @@ public abstract class OrderedCommunicator implements Communicator {
         turns.progress(start);
       }
     } catch (RuntimeException | Error e) {
-      countFailure(running, System.nanoTime() - start);
+      clock.countFailure(running, System.nanoTime() - start, lastWaitNanos());
       List<Operation> failed = running;
       throw broken(e, () -> describe(failed));
     } finally {
@@ -175,8 +177,7 @@ public abstract class OrderedCommunicator implements Communicator {
     Algorithm algorithm =
         step.size() == 1 ? execute(step.get(0), deadline) : executeGroup(step, deadline);
     long end = System.nanoTime();
-    countGroup(step, algorithm, end - start);
-    trace(traced, step, algorithm);
+    count(traced, step, algorithm, end - start);
     return end;
   }
 
@@ -305,20 +306,16 @@ public abstract class OrderedCommunicator implements Communicator {
   private void runInTurn(long ticket, Operation operation) {
     startTurn(ticket, operation::signature);
     CollectiveEvent traced = startTrace();
-    long start = System.nanoTime();
+    Deadline deadline = clock.start(operation.kind(), operation.bytes());
     try {
-      Algorithm algorithm = execute(operation, Deadline.since(start, timeoutNanos));
-      metrics.count(
-          operation.kind(),
-          algorithm,
-          operation.bytes(),
-          System.nanoTime() - start,
-          lastWaitNanos());
+      Algorithm algorithm = execute(operation, deadline);
+      long waitNanos = lastWaitNanos();
+      clock.end(algorithm, waitNanos);
       if (traced != null) {
-        trace(traced, List.of(operation), algorithm);
+        traced.finish(this, List.of(operation), algorithm, waitNanos);
       }
     } catch (RuntimeException | Error e) {
-      countFailure(List.of(operation), System.nanoTime() - start);
+      clock.fail(lastWaitNanos());
       throw broken(e, operation::signature);
     } finally {
       turns.pass();
@@ -331,10 +328,9 @@ public abstract class OrderedCommunicator implements Communicator {
     long start = System.nanoTime();
     try {
       Algorithm algorithm = work.execute(group, Deadline.since(start, timeoutNanos));
-      countGroup(group, algorithm, System.nanoTime() - start);
-      trace(traced, group, algorithm);
+      count(traced, group, algorithm, System.nanoTime() - start);
     } catch (RuntimeException | Error e) {
-      countFailure(group, System.nanoTime() - start);
+      clock.countFailure(group, System.nanoTime() - start, lastWaitNanos());
       throw broken(e, () -> describe(group));
     } finally {
       turns.pass();
@@ -346,30 +342,12 @@ public abstract class OrderedCommunicator implements Communicator {
     return JfrModule.PRESENT ? CollectiveEvent.start() : null;
   }
 
-  private void trace(CollectiveEvent traced, List<Operation> done, Algorithm algorithm) {
+  private void count(
+      CollectiveEvent traced, List<Operation> done, Algorithm algorithm, long nanos) {
+    long waitNanos = lastWaitNanos();
+    clock.count(done, algorithm, nanos, waitNanos);
     if (traced != null) {
-      traced.finish(this, done, algorithm, lastWaitNanos());
-    }
-  }
-
-  /** Shares the time of a group evenly, because the times of its operations are not known. */
-  private void countGroup(List<Operation> group, Algorithm algorithm, long nanos) {
-    long waitNanos = lastWaitNanos();
-    for (Operation operation : group) {
-      metrics.count(
-          operation.kind(),
-          algorithm,
-          operation.bytes(),
-          nanos / group.size(),
-          waitNanos / group.size());
-    }
-  }
-
-  /** Counts all operations of a group as failed, because it is not known which of them failed. */
-  private void countFailure(List<Operation> failed, long nanos) {
-    long waitNanos = lastWaitNanos();
-    for (Operation operation : failed) {
-      metrics.countFailure(operation.kind(), nanos / failed.size(), waitNanos / failed.size());
+      traced.finish(this, done, algorithm, waitNanos);
     }
   }
 

@@ -10,6 +10,8 @@ import java.util.List;
  * <p>Immutable.
  */
 public final class RaggedLayout {
+  private static final long NO_UPDATE = -1;
+
   private final long rowElements;
   private final long[] sendOffsets;
   private final long[] sendSizes;
@@ -187,28 +189,57 @@ public final class RaggedLayout {
       long targetOffset,
       long receiveRows) {
     int entry = from * updates(nranks) + update;
+    long expected = entry < entries() ? receiveSizes[entry] : NO_UPDATE;
+    checkUpdate(from, to, update, expected, sentRows, targetOffset, receiveRows);
+  }
+
+  /**
+   * Compares an update that a rank sends with the one that the target expects, as {@link
+   * #checkArrival} does.
+   *
+   * @param expected rows; negative if the target expects no such update
+   */
+  public static void checkUpdate(
+      int from,
+      int to,
+      int update,
+      long expected,
+      long sentRows,
+      long targetOffset,
+      long receiveRows) {
+    if (expected != sentRows || sentRows > receiveRows || targetOffset > receiveRows - sentRows) {
+      throw misfit(from, to, update, expected, sentRows, targetOffset, receiveRows);
+    }
+  }
+
+  private static CollectiveException misfit(
+      int from,
+      int to,
+      int update,
+      long expected,
+      long sentRows,
+      long targetOffset,
+      long receiveRows) {
     String text = OperationKind.RAGGED_ALL_TO_ALL + ": update " + update + " of rank " + from;
-    if (entry >= entries() || receiveSizes[entry] != sentRows) {
-      String expected = entry < entries() ? Long.toString(receiveSizes[entry]) : "no such update";
-      throw mismatch(
+    if (expected != sentRows) {
+      String rows = expected < 0 ? "no such update" : Long.toString(expected);
+      return mismatch(
           from,
           to,
-          text + " sends " + sentRows + " rows to rank " + to + ", which expects " + expected);
+          text + " sends " + sentRows + " rows to rank " + to + ", which expects " + rows);
     }
-    if (sentRows > receiveRows || targetOffset > receiveRows - sentRows) {
-      throw mismatch(
-          from,
-          to,
-          text
-              + " writes rows "
-              + targetOffset
-              + " to "
-              + (targetOffset + sentRows)
-              + " of the receive buffer of rank "
-              + to
-              + ", which has "
-              + receiveRows);
-    }
+    return mismatch(
+        from,
+        to,
+        text
+            + " writes rows "
+            + targetOffset
+            + " to "
+            + (targetOffset + sentRows)
+            + " of the receive buffer of rank "
+            + to
+            + ", which has "
+            + receiveRows);
   }
 
   private static CollectiveException mismatch(int from, int to, String message) {

@@ -3,10 +3,10 @@ package io.weft.device;
 import java.time.Duration;
 
 /**
- * A point in time at which a wait ends. Immutable and thread-safe. It is based on {@link
- * System#nanoTime}, so it is meaningless in another process.
+ * A point in time at which a wait ends. Immutable and thread-safe, except for {@link
+ * #fromFirstUse}. It is based on {@link System#nanoTime}, so it is meaningless in another process.
  */
-public final class Deadline {
+public class Deadline {
   private final long start;
   private final long nanos;
 
@@ -39,6 +39,39 @@ public final class Deadline {
    */
   public static Deadline since(long startNanos, long nanos) {
     return new Deadline(startNanos, nanos);
+  }
+
+  /**
+   * A deadline that starts when it is first asked for a time, so that work which does not wait
+   * reads no clock. For one thread.
+   */
+  public static Deadline fromFirstUse(long nanos) {
+    return new LateDeadline(nanos);
+  }
+
+  private static final class LateDeadline extends Deadline {
+    private Deadline started;
+
+    private LateDeadline(long nanos) {
+      super(0, nanos);
+    }
+
+    private Deadline started() {
+      if (started == null) {
+        started = afterNanos(length().toNanos());
+      }
+      return started;
+    }
+
+    @Override
+    public long elapsedNanos() {
+      return started().elapsedNanos();
+    }
+
+    @Override
+    public Deadline earlierBy(long earlierNanos) {
+      return started().earlierBy(earlierNanos);
+    }
   }
 
   private static long saturatedNanos(Duration length) {

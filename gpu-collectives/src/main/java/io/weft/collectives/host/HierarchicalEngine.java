@@ -35,6 +35,7 @@ final class HierarchicalEngine implements CollectiveEngine {
   private final CollectiveEngine local;
   private final PointToPoint pairs;
   private final PairwiseCollectives pairwise;
+  private final RaggedCollectives ragged;
   private final NetworkEngine[] leaders;
   private final HierarchicalReductions reductions;
   private final List<Integer> mine;
@@ -56,7 +57,9 @@ final class HierarchicalEngine implements CollectiveEngine {
     for (int each = 0; each < nranks; each++) {
       all.add(each);
     }
-    this.pairwise = new PairwiseCollectives(new RankGroup(rank, all, pairs));
+    RankGroup everyone = new RankGroup(rank, all, pairs);
+    this.pairwise = new PairwiseCollectives(everyone);
+    this.ragged = new RaggedCollectives(everyone);
     this.leaders = new NetworkEngine[nranks];
     this.reductions = new HierarchicalReductions(this);
   }
@@ -131,7 +134,7 @@ final class HierarchicalEngine implements CollectiveEngine {
       case ALL_TO_ALL -> pairwise.allToAll(call, (AllToAll) operation);
       case GATHER -> pairwise.gather(call, (Gather) operation);
       case SCATTER -> pairwise.scatter(call, (Scatter) operation);
-      case RAGGED_ALL_TO_ALL -> pairwise.raggedAllToAll(call, (RaggedAllToAll) operation);
+      case RAGGED_ALL_TO_ALL -> ragged.byMessages(call, (RaggedAllToAll) operation);
       default -> throw new IllegalArgumentException(operation.kind() + " is not a collective");
     }
     return Algorithm.PAIRWISE;

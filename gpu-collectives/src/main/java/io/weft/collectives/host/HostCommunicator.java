@@ -97,7 +97,9 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
           localPeers
               .readableProcesses()
               .map(processes -> new KernelCopyCollectives(hostRanks, waiting, processes));
-      local = new SharedMemoryEngine(hostRanks, regions.table(), members, sizes, kernel);
+      local =
+          new SharedMemoryEngine(
+              hostRanks, regions.table(), members, sizes, localPeers.areCrowded(), kernel);
     }
     if (topology.isOneHost()) {
       return local;

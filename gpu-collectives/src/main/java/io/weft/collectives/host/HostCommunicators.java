@@ -137,6 +137,7 @@ public final class HostCommunicators implements CommunicatorFactory {
           options.hostIdentity().orElseGet(HostIdentity::ofKernel),
           HostIdentity.PROCESS.toString(),
           ProcessMemory.own(HostIdentity.PROCESS),
+          Runtime.getRuntime().availableProcessors(),
           folder.path().toString(),
           folder.token());
     }
@@ -205,7 +206,8 @@ public final class HostCommunicators implements CommunicatorFactory {
               sizes,
               options.symmetricOptions(),
               topology,
-              new LocalPeers(bootstrap.rank(), mapped, copiesByKernel(local, refusals)),
+              new LocalPeers(
+                  bootstrap.rank(), mapped, copiesByKernel(local, refusals), isCrowded(local)),
               topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),
               resources);
       start(communicator);
@@ -265,6 +267,10 @@ public final class HostCommunicators implements CommunicatorFactory {
         }
       }
       return true;
+    }
+
+    private boolean isCrowded(List<Integer> local) {
+      return local.stream().anyMatch(rank -> addresses.get(rank).processors() < local.size());
     }
 
     /** The listener is opened within a round, so that a failure to do so reaches all ranks. */
@@ -347,6 +353,7 @@ public final class HostCommunicators implements CommunicatorFactory {
      * @param hostIdentity ranks with the same one may share memory
      * @param process differs between processes, also between restarts with one process id
      * @param location of the process, for readers of its memory
+     * @param processors that it may use
      * @param folder of its segments
      * @param token content of the token file in the folder
      */
@@ -354,10 +361,11 @@ public final class HostCommunicators implements CommunicatorFactory {
         String hostIdentity,
         String process,
         ProcessMemory.Location location,
+        int processors,
         String folder,
         String token) {
       /** Increases when the meaning of any message between ranks changes. */
-      private static final int VERSION = 3;
+      private static final int VERSION = 4;
 
       byte[] encode() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -367,6 +375,7 @@ public final class HostCommunicators implements CommunicatorFactory {
         out.writeUTF(process);
         out.writeLong(location.id());
         out.writeLong(location.probe());
+        out.writeInt(processors);
         out.writeUTF(folder);
         out.writeUTF(token);
         return bytes.toByteArray();
@@ -383,6 +392,7 @@ public final class HostCommunicators implements CommunicatorFactory {
             in.readUTF(),
             in.readUTF(),
             new ProcessMemory.Location(in.readLong(), in.readLong()),
+            in.readInt(),
             in.readUTF(),
             in.readUTF());
       }

@@ -130,7 +130,7 @@ public record HostOptions(
    */
   public record BufferSizes(int slotBytes, int stageBytes, int ringBytes) {
     /** Measured on two cores with 2 MiB of second-level cache each. */
-    public static final BufferSizes DEFAULT = new BufferSizes(32 << 10, 256 << 10, 64 << 10);
+    public static final BufferSizes DEFAULT = new BufferSizes(64 << 10, 256 << 10, 64 << 10);
 
     private static final int LINE = 128;
 

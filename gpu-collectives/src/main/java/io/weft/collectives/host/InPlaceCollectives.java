@@ -203,13 +203,12 @@ final class InPlaceCollectives {
   }
 
   /**
-   * Requires that the receive buffers are symmetric, and that every rank has checked the rows that
-   * it will receive.
+   * Requires that the receive buffers are symmetric, and that this rank has checked that its rows
+   * fit theirs.
    *
    * @param updates per peer
    */
   void raggedAllToAll(RaggedAllToAll operation, int updates) {
-    host.sync();
     RaggedLayout layout = operation.layout();
     long rowBytes = layout.rowElements() * operation.send().type().bytes();
     for (int i = 0; i < host.size(); i++) {

@@ -22,6 +22,7 @@ final class LocalPeers {
   private final int me;
   private final List<Peer> all;
   private final boolean readable;
+  private final boolean crowded;
 
   /**
    * One rank on this host.
@@ -38,16 +39,23 @@ final class LocalPeers {
    *
    * @param me rank of this one in the communicator
    * @param readable whether each of these ranks can read the memory of the others by the kernel
+   * @param crowded whether they are more than the processors that one of them may use
    */
-  LocalPeers(int me, List<Peer> all, boolean readable) {
+  LocalPeers(int me, List<Peer> all, boolean readable, boolean crowded) {
     this.me = me;
     this.all = List.copyOf(all);
     this.readable = readable;
+    this.crowded = crowded;
   }
 
   /** The processes of these ranks, if each can read the memory of the others by the kernel. */
   Optional<List<Integer>> readableProcesses() {
     return readable ? Optional.of(all.stream().map(Peer::process).toList()) : Optional.empty();
+  }
+
+  /** Whether these ranks are more than the processors that one of them may use. */
+  boolean areCrowded() {
+    return crowded;
   }
 
   private Optional<Peer> find(int rank) {

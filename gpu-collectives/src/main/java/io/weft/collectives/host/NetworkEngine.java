@@ -41,6 +41,7 @@ final class NetworkEngine implements CollectiveEngine {
   private final TreeCollectives tree;
   private final RingCollectives ring;
   private final PairwiseCollectives pairwise;
+  private final RaggedCollectives ragged;
   private final Reductions reductions = new Reductions();
   private final Scratch widened = new Scratch();
   private final Scratch parts = new Scratch();
@@ -50,6 +51,7 @@ final class NetworkEngine implements CollectiveEngine {
     this.tree = new TreeCollectives(members);
     this.ring = new RingCollectives(members);
     this.pairwise = new PairwiseCollectives(members);
+    this.ragged = new RaggedCollectives(members);
   }
 
   @Override
@@ -71,7 +73,7 @@ final class NetworkEngine implements CollectiveEngine {
       case GATHER -> gather(call, (Gather) operation);
       case SCATTER -> scatter(call, (Scatter) operation);
       case RAGGED_ALL_TO_ALL -> {
-        pairwise.raggedAllToAll(call, (RaggedAllToAll) operation);
+        ragged.byMessages(call, (RaggedAllToAll) operation);
         yield Algorithm.PAIRWISE;
       }
       case SEND, RECEIVE ->

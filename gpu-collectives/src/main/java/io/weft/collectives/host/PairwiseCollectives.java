@@ -2,8 +2,6 @@ package io.weft.collectives.host;
 
 import io.weft.collectives.AllToAll;
 import io.weft.collectives.Gather;
-import io.weft.collectives.RaggedAllToAll;
-import io.weft.collectives.RaggedLayout;
 import io.weft.collectives.Scatter;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.host.HostCommunicator.Call;
@@ -26,9 +24,6 @@ final class PairwiseCollectives {
    * With very many ranks it is more, because the headers of shorter messages would cost too much.
    */
   private static final long MIN_CHUNK_BYTES = 16 << 10;
-
-  /** Longer runs of rows are copied by the kernel, if it may. */
-  private static final long MAX_MESSAGE_BESIDE_KERNEL = 8 << 10;
 
   /** The messages to or from one peer that an all-to-all on two buffers starts at once. */
   private static final int MESSAGES_AHEAD = 16;
@@ -138,173 +133,6 @@ final class PairwiseCollectives {
   private static void copyUnlessSame(long from, long to, long bytes) {
     if (from != to) {
       Memory.copy(from, to, bytes);
-    }
-  }
-
-  /**
-   * First every rank sends every peer the sizes and offsets of its updates, and each checks that
-   * they fit. Only then are rows sent.
-   */
-  void raggedAllToAll(Call call, RaggedAllToAll operation) {
-    RaggedTables tables = exchangeTables(call, operation);
-    for (int distance = 0; distance < nranks; distance++) {
-      exchangeRows(call, operation, tables, peer(distance), Long.MAX_VALUE);
-    }
-    pairs.finish();
-  }
-
-  /**
-   * Exchanges the tables as above; then every rank reads long runs of rows directly from the send
-   * buffers of the others. Both ranks know the length of a run, so they agree on its way.
-   */
-  void raggedAllToAllByKernel(Call call, RaggedAllToAll operation, KernelCopyCollectives kernel) {
-    RaggedTables tables = exchangeTables(call, operation);
-    for (int distance = 0; distance < nranks; distance++) {
-      exchangeRows(call, operation, tables, peer(distance), MAX_MESSAGE_BESIDE_KERNEL);
-    }
-    pairs.finish();
-    long rowBytes = operation.layout().rowElements() * operation.send().type().bytes();
-    for (int distance = 1; distance < nranks; distance++) {
-      int peer = peer(distance);
-      for (int update = 0; update < tables.updates(); update++) {
-        long bytes = tables.size(peer, update) * rowBytes;
-        if (bytes > MAX_MESSAGE_BESIDE_KERNEL) {
-          long from = tables.sendOffset(peer, update) * rowBytes;
-          long to = operation.receive().address() + tables.targetOffset(peer, update) * rowBytes;
-          kernel.readRows(call, peer, from, to, bytes);
-        }
-      }
-    }
-    kernel.endReads();
-  }
-
-  /**
-   * Exchanges the tables as above; then every rank writes its rows directly into the receive
-   * buffers of the others.
-   */
-  void raggedAllToAllInPlace(Call call, RaggedAllToAll operation, InPlaceCollectives inPlace) {
-    RaggedTables tables = exchangeTables(call, operation);
-    inPlace.raggedAllToAll(operation, tables.updates());
-  }
-
-  private RaggedTables exchangeTables(Call call, RaggedAllToAll operation) {
-    RaggedTables tables = new RaggedTables(operation, me, nranks, scratch);
-    for (int distance = 1; distance < nranks; distance++) {
-      int peer = peer(distance);
-      pairs.send(call, 0, peer, tables.outgoing(peer), tables.bytesPerPeer());
-      pairs.receive(call, 0, peer, tables.incoming(peer), tables.bytesPerPeer());
-    }
-    pairs.finish();
-    tables.check();
-    return tables;
-  }
-
-  /** Starts the messages of up to this many bytes, and copies this rank's own rows. */
-  private void exchangeRows(
-      Call call, RaggedAllToAll operation, RaggedTables tables, int peer, long maxBytes) {
-    RaggedLayout layout = operation.layout();
-    long rowBytes = layout.rowElements() * operation.send().type().bytes();
-    for (int update = 0; update < tables.updates(); update++) {
-      int entry = peer * tables.updates() + update;
-      long from = operation.send().address() + layout.sendOffset(entry) * rowBytes;
-      long sent = layout.sendSize(entry) * rowBytes;
-      long to = operation.receive().address() + tables.targetOffset(peer, update) * rowBytes;
-      if (peer == me) {
-        Memory.copy(from, to, sent);
-      } else {
-        if (sent <= maxBytes) {
-          pairs.send(call, 1 + update, peer, from, sent);
-        }
-        long received = tables.size(peer, update) * rowBytes;
-        if (received <= maxBytes) {
-          pairs.receive(call, 1 + update, peer, to, received);
-        }
-      }
-    }
-  }
-
-  /**
-   * The tables that ranks exchange before a ragged all-to-all. A table has the number of updates
-   * (long), then 24 bytes for every update: the rows sent (long), the first row of the target
-   * (long) and the first row in the send buffer (long). All tables are in scratch memory, first the
-   * outgoing, then the incoming ones.
-   */
-  static final class RaggedTables {
-    private static final int HEADER = 8;
-    private static final int ENTRY = 24;
-
-    private final RaggedAllToAll operation;
-    private final int me;
-    private final int nranks;
-    private final int updates;
-    private final long memory;
-
-    RaggedTables(RaggedAllToAll operation, int me, int nranks, Scratch scratch) {
-      this.operation = operation;
-      this.me = me;
-      this.nranks = nranks;
-      this.updates = operation.layout().updates(nranks);
-      this.memory = scratch.address(2L * nranks * bytesPerPeer());
-      for (int peer = 0; peer < nranks; peer++) {
-        fill(peer, outgoing(peer));
-      }
-      fill(me, incoming(me));
-    }
-
-    private void fill(int peer, long table) {
-      RaggedLayout layout = operation.layout();
-      Memory.putLong(table, updates);
-      for (int update = 0; update < updates; update++) {
-        int entry = peer * updates + update;
-        Memory.putLong(table + HEADER + (long) ENTRY * update, layout.sendSize(entry));
-        Memory.putLong(table + HEADER + (long) ENTRY * update + 8, layout.targetOffset(entry));
-        Memory.putLong(table + HEADER + (long) ENTRY * update + 16, layout.sendOffset(entry));
-      }
-    }
-
-    int updates() {
-      return updates;
-    }
-
-    long bytesPerPeer() {
-      return HEADER + (long) ENTRY * updates;
-    }
-
-    /** The table for a peer. */
-    long outgoing(int peer) {
-      return memory + peer * bytesPerPeer();
-    }
-
-    /** The address for the table of a peer. */
-    long incoming(int peer) {
-      return memory + (nranks + peer) * bytesPerPeer();
-    }
-
-    /** The rows that a peer sends here. */
-    long size(int peer, int update) {
-      return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update);
-    }
-
-    /** The first row of this rank's receive buffer that they go to. */
-    long targetOffset(int peer, int update) {
-      return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update + 8);
-    }
-
-    /** The first row that they have in the peer's send buffer. */
-    long sendOffset(int peer, int update) {
-      return Memory.getLong(incoming(peer) + HEADER + (long) ENTRY * update + 16);
-    }
-
-    /** Compares all incoming updates with the updates that this rank expects and has room for. */
-    void check() {
-      RaggedLayout layout = operation.layout();
-      long rows = operation.receive().count() / layout.rowElements();
-      for (int peer = 0; peer < nranks; peer++) {
-        for (int update = 0; update < updates; update++) {
-          layout.checkArrival(
-              peer, me, update, nranks, size(peer, update), targetOffset(peer, update), rows);
-        }
-      }
     }
   }
 }

@@ -19,8 +19,8 @@ import java.util.Optional;
 
 /**
  * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
- * place when symmetric buffers allow it, otherwise by the kernel's copy if all ranks can read each
- * other. Without it they run in one shot while the data fits a slot, then staged or pairwise.
+ * place when symmetric buffers allow it. Otherwise they run in one shot while the data fits a slot,
+ * then by the kernel's copy if all ranks can read each other, or else staged or pairwise.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
  * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers
@@ -31,30 +31,51 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private static final int SMALL_BYTES = 512;
 
   /**
-   * Up to here the slots are faster than a copy by the kernel, which costs a system call, if every
-   * rank reads all that another deposits.
+   * As {@link #SMALL_BYTES}, if the host has more ranks than processors: a sync then costs switches
+   * between ranks.
    */
-  private static final int MAX_DEPOSIT = 8 << 10;
+  private static final int SMALL_BYTES_WHEN_CROWDED = 8 << 10;
 
-  /** As {@link #MAX_DEPOSIT}, if every rank reads a part of it. */
-  private static final int MAX_DEPOSIT_OF_PARTS = 16 << 10;
+  /**
+   * Up to here the slots are as fast as a copy by the kernel or faster, if every rank reads all
+   * that another deposits. That depends on how near to each other the processors are: measured 0.7
+   * to 1.9 times as fast at the limit.
+   */
+  private static final int MAX_DEPOSIT = 32 << 10;
 
-  /** As {@link #MAX_DEPOSIT}, for an all-reduce, which by the kernel takes more steps. */
+  /**
+   * As {@link #MAX_DEPOSIT}, if every rank reads a part of it and ranks take turns on processors.
+   */
+  private static final int MAX_DEPOSIT_WHEN_CROWDED = 64 << 10;
+
+  /** As {@link #MAX_DEPOSIT}, for ragged rows, if the host has enough processors for its ranks. */
+  private static final int MAX_RAGGED_DEPOSIT = 16 << 10;
+
+  /** As {@link #MAX_DEPOSIT}, for a reduction, of which stages let every rank do a part only. */
   private static final int MAX_DEPOSIT_TO_REDUCE = 32 << 10;
+
+  /** Up to here the stages are faster than the kernel for an all-reduce of more than two ranks. */
+  private static final int MAX_STAGED_TO_REDUCE = 1 << 20;
 
   private final HostRanks host;
   private final SymmetricTable table;
   private final int slotBytes;
+  private final int smallBytes;
+  private final int raggedBytes;
+  private final int mostOfParts;
   private final OneShotCollectives oneShot;
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
   private final PairwiseCollectives pairwise;
+  private final RaggedCollectives ragged;
+  private final RaggedCollectives.Deposits raggedDeposits;
   private final KernelCopyCollectives kernel;
 
   /**
    * The engine of a host.
    *
    * @param members the ranks of this host, by their index on it
+   * @param crowded whether the host has more ranks than processors; the same on all ranks
    * @param kernel empty when a rank of the host cannot read the memory of the others
    */
   SharedMemoryEngine(
@@ -62,15 +83,21 @@ final class SharedMemoryEngine implements CollectiveEngine {
       SymmetricTable table,
       RankGroup members,
       BufferSizes sizes,
+      boolean crowded,
       Optional<KernelCopyCollectives> kernel) {
     this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
+    this.smallBytes = Math.min(slotBytes, crowded ? SMALL_BYTES_WHEN_CROWDED : SMALL_BYTES);
+    this.mostOfParts = crowded ? MAX_DEPOSIT_WHEN_CROWDED : MAX_DEPOSIT;
+    this.raggedBytes = kernel.isEmpty() || crowded ? slotBytes : MAX_RAGGED_DEPOSIT;
     Reductions reductions = new Reductions();
     this.oneShot = new OneShotCollectives(host, reductions);
     this.staged = new StagedCollectives(host, reductions, sizes.stageBytes());
     this.inPlace = new InPlaceCollectives(host, reductions, table);
     this.pairwise = new PairwiseCollectives(members);
+    this.ragged = new RaggedCollectives(members);
+    this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, slotBytes);
     this.kernel = kernel.orElse(null);
   }
 
@@ -96,7 +123,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   private boolean isSmall(long bytes) {
-    return bytes <= Math.min(SMALL_BYTES, slotBytes);
+    return bytes <= smallBytes;
   }
 
   private boolean fitsSlot(long bytes) {
@@ -146,18 +173,21 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return continuesInOneShot(bytes, true);
   }
 
+  private boolean continuesInOneShot(long bytes, boolean deposited) {
+    if (fitsSlot(bytes)) {
+      continuesInOneShot(deposited);
+    }
+    return fitsSlot(bytes);
+  }
+
   /**
-   * Whether an operation that is not in place continues in one shot. If the buffers of all ranks
-   * are private, it uses the deposits of this entry, and otherwise an entry of its own.
+   * Continues in one shot. If the buffers of all ranks are private, it uses the deposits of this
+   * entry, and otherwise an entry of its own.
    *
    * @param deposited whether ranks of private buffers have deposited
    */
-  private boolean continuesInOneShot(long bytes, boolean deposited) {
-    if (!fitsSlot(bytes)) {
-      return false;
-    }
+  private void continuesInOneShot(boolean deposited) {
     oneShot.useDeposits(deposited && inPlace.reachesNone());
-    return true;
   }
 
   private Algorithm allReduce(Call call, AllReduce operation) {
@@ -166,8 +196,9 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_TO_REDUCE);
-    enter(call, operation.send(), operation.receive(), byKernel, bytes, 0);
+    boolean byKernel =
+        copiesByKernel(bytes, host.size() == 2 ? MAX_DEPOSIT_TO_REDUCE : MAX_STAGED_TO_REDUCE);
+    enterReducing(call, operation.send(), operation.receive(), byKernel);
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
       return Algorithm.IN_PLACE;
@@ -176,12 +207,30 @@ final class SharedMemoryEngine implements CollectiveEngine {
       kernel.allReduce(call, operation);
       return Algorithm.KERNEL_COPY;
     }
-    if (continuesInOneShot(bytes)) {
+    if (reducesInOneShot(bytes)) {
+      continuesInOneShot(true);
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    staged.allReduce(operation);
+    staged.allReduce(operation, inPlace.reachesNone());
     return Algorithm.STAGED;
+  }
+
+  private boolean reducesInOneShot(long bytes) {
+    return bytes <= MAX_DEPOSIT_TO_REDUCE && fitsSlot(bytes);
+  }
+
+  /** Enters. A rank of private buffers deposits them, or stages their first chunk. */
+  private void enterReducing(Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
+    host.prepareEntry(call, table.describe(send), table.describe(receive));
+    if (byKernel) {
+      host.writeAddresses(send.address(), receive.address());
+    } else if (reducesInOneShot(send.bytes())) {
+      depositIfPrivate(send, send.bytes(), 0);
+    } else if (!inPlace.reaches(host.me())) {
+      staged.stageFirst(send);
+    }
+    host.enter(call);
   }
 
   private Algorithm reduce(Call call, Reduce operation) {
@@ -190,16 +239,17 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enter(call, operation.send(), operation.receive(), false, bytes, 0);
+    enterReducing(call, operation.send(), operation.receive(), false);
     if (inPlace.reachesSends() && inPlace.reachesReceive(operation.root())) {
       inPlace.reduce(operation);
       return Algorithm.IN_PLACE;
     }
-    if (continuesInOneShot(bytes)) {
+    if (reducesInOneShot(bytes)) {
+      continuesInOneShot(true);
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    staged.reduce(operation);
+    staged.reduce(operation, inPlace.reachesNone());
     return Algorithm.STAGED;
   }
 
@@ -209,7 +259,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, mostOfParts);
     long part = operation.receive().bytes();
     enter(call, operation.send(), operation.receive(), byKernel, bytes, part);
     if (inPlace.reachesSends()) {
@@ -303,7 +353,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(send.bytes(), mostOfParts);
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -374,7 +424,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.scatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT_OF_PARTS);
+    boolean byKernel = copiesByKernel(bytes, mostOfParts);
     long deposit = operation.root() == host.me() ? bytes : 0;
     enter(call, operation.send(), receive, byKernel, deposit, 0);
     if (inPlace.reachesSend(operation.root())) {
@@ -394,17 +444,36 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   private Algorithm raggedAllToAll(Call call, RaggedAllToAll operation) {
-    boolean byKernel = kernel != null;
-    enter(call, operation.send(), operation.receive(), byKernel, 0, 0);
+    boolean tables = enterRagged(call, operation);
+    if (tables && raggedDeposits.hasAllRows()) {
+      raggedDeposits.take(operation);
+      return Algorithm.ONE_SHOT;
+    }
+    if (!tables) {
+      ragged.exchangeTables(call, operation);
+    }
     if (inPlace.reachesReceives()) {
-      pairwise.raggedAllToAllInPlace(call, operation, inPlace);
+      ragged.writeRows(operation, inPlace);
       return Algorithm.IN_PLACE;
     }
-    if (byKernel) {
-      pairwise.raggedAllToAllByKernel(call, operation, kernel);
+    if (kernel != null) {
+      ragged.readRows(call, operation, kernel);
       return Algorithm.KERNEL_COPY;
     }
-    pairwise.raggedAllToAll(call, operation);
+    ragged.exchangeRows(call, operation);
     return Algorithm.PAIRWISE;
+  }
+
+  /**
+   * Enters with deposits of tables and few rows; returns whether all ranks have deposited tables.
+   */
+  private boolean enterRagged(Call call, RaggedAllToAll operation) {
+    host.prepareEntry(call, table.describe(operation.send()), table.describe(operation.receive()));
+    if (kernel != null) {
+      host.writeAddresses(operation.send().address(), operation.receive().address());
+    }
+    raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : raggedBytes);
+    host.enter(call);
+    return raggedDeposits.check();
   }
 }

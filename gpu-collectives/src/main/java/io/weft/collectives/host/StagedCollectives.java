@@ -23,11 +23,16 @@ import io.weft.memory.Memory;
  * them. A rank's own share is never staged as input, because no other rank needs it.
  */
 final class StagedCollectives {
+  private static final int NONE = -1;
+
   private final HostRanks host;
   private final Reductions reductions;
   private final int stageBytes;
   private final long[] sources;
   private final long[] targets = new long[2];
+
+  /** The stage with the first chunk of the operation that is about to enter, or NONE. */
+  private int first = NONE;
 
   StagedCollectives(HostRanks host, Reductions reductions, int stageBytes) {
     this.host = host;
@@ -49,9 +54,24 @@ final class StagedCollectives {
   }
 
   private void run(long chunks, Chunks steps) {
-    int turn = host.nextStage();
-    steps.stage(0, turn);
-    host.sync();
+    run(chunks, steps, false);
+  }
+
+  /**
+   * Processes all chunks.
+   *
+   * @param staged whether all ranks have staged the first chunk before the entry
+   */
+  private void run(long chunks, Chunks steps, boolean staged) {
+    int turn = first;
+    if (first < 0) {
+      turn = host.nextStage();
+      steps.stage(0, turn);
+    }
+    first = NONE;
+    if (!staged) {
+      host.sync();
+    }
     for (long chunk = 0; chunk < chunks; chunk++) {
       steps.work(chunk, turn);
       int next = turn;
@@ -69,16 +89,45 @@ final class StagedCollectives {
     return host.block(index).stage(turn);
   }
 
-  void allReduce(AllReduce operation) {
-    reduce(operation.send(), operation.receive(), operation.op(), -1);
+  /**
+   * Stages the first chunk of an all-reduce or reduce before its entry, which then tells the others
+   * of it. If another rank has not done so, they sync.
+   */
+  void stageFirst(TypedBuffer send) {
+    first = host.nextStage();
+    stageShares(send, 0, first);
   }
 
-  /** Every rank reduces its share, but only the root copies the results. */
-  void reduce(Reduce operation) {
-    reduce(operation.send(), operation.receive(), operation.op(), operation.root());
+  private void stageShares(TypedBuffer send, long chunk, int turn) {
+    int bytes = send.type().bytes();
+    long from = send.address() + chunk * (stageBytes / bytes) * bytes;
+    copyOtherShares(shares(send, chunk), bytes, from, stage(host.me(), turn));
   }
 
-  private void reduce(TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot) {
+  /** The shares of a chunk. */
+  private Shares shares(TypedBuffer send, long chunk) {
+    int bytes = send.type().bytes();
+    long chunkCount = stageBytes / bytes;
+    long count = Math.min(chunkCount, send.count() - chunk * chunkCount);
+    return new Shares(count, host.size(), bytes);
+  }
+
+  /**
+   * Reduces.
+   *
+   * @param staged whether all ranks have staged the first chunk
+   */
+  void allReduce(AllReduce operation, boolean staged) {
+    reduce(operation.send(), operation.receive(), operation.op(), -1, staged);
+  }
+
+  /** As {@link #allReduce}, but only the root copies the results. */
+  void reduce(Reduce operation, boolean staged) {
+    reduce(operation.send(), operation.receive(), operation.op(), operation.root(), staged);
+  }
+
+  private void reduce(
+      TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot, boolean staged) {
     int bytes = send.type().bytes();
     long chunkCount = stageBytes / bytes;
     boolean takes = onlyRoot < 0 || onlyRoot == host.me();
@@ -86,21 +135,14 @@ final class StagedCollectives {
     run(
         chunks(send.count(), chunkCount),
         new Chunks() {
-          private Shares shares(long chunk) {
-            long count = Math.min(chunkCount, send.count() - chunk * chunkCount);
-            return new Shares(count, host.size(), bytes);
-          }
-
           @Override
           public void stage(long chunk, int turn) {
-            Shares shares = shares(chunk);
-            long from = send.address() + chunk * chunkCount * bytes;
-            copyOtherShares(shares, bytes, from, StagedCollectives.this.stage(host.me(), turn));
+            stageShares(send, chunk, turn);
           }
 
           @Override
           public void work(long chunk, int turn) {
-            Shares shares = shares(chunk);
+            Shares shares = shares(send, chunk);
             long share = shares.start(host.me()) * bytes;
             long place = chunk * chunkCount * bytes + share;
             fillSources(turn, share, send.address() + place);
@@ -118,11 +160,12 @@ final class StagedCollectives {
           @Override
           public void take(long chunk, int turn) {
             if (takes) {
-              Shares shares = shares(chunk);
+              Shares shares = shares(send, chunk);
               takeShares(shares, bytes, turn, receive.address() + chunk * chunkCount * bytes);
             }
           }
-        });
+        },
+        staged);
   }
 
   private static long chunks(long count, long chunkCount) {

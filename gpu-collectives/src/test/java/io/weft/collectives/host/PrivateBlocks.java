@@ -43,7 +43,7 @@ final class PrivateBlocks {
     for (int rank = 0; rank < blocks.length; rank++) {
       all.add(new LocalPeers.Peer(rank, blocks[rank], Liveness.OWN, 0));
     }
-    return new LocalPeers(me, all, false);
+    return new LocalPeers(me, all, false, false);
   }
 
   RingLink link(int from, int to) {

@@ -262,7 +262,9 @@ class InPlaceCollectivesTest {
                   });
               communicator.barrier();
             }
-            assertThat(communicator.metrics().total(Algorithm.IN_PLACE).calls()).isEqualTo(25);
+            // A slot has room for the tables of 2 ranks and 4 rows, but not for those of 3.
+            long inPlace = communicator.metrics().total(Algorithm.IN_PLACE).calls();
+            assertThat(inPlace).isEqualTo(nranks == 2 ? 9 : 25);
           });
     }
   }

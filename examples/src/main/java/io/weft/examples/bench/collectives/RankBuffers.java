@@ -20,6 +20,9 @@ interface RankBuffers extends AutoCloseable {
 
   /** Direct buffers, private to the rank. */
   static final class PrivateBuffers implements RankBuffers {
+    /** As the buffers of {@code mpi-collectives.c} are. */
+    private static final int ALIGNMENT = 4096;
+
     private ByteBuffer sends = ByteBuffer.allocateDirect(0);
     private ByteBuffer receives = ByteBuffer.allocateDirect(0);
 
@@ -27,9 +30,16 @@ interface RankBuffers extends AutoCloseable {
     @Override
     public void reserve(long bytes) {
       if (bytes > sends.capacity()) {
-        sends = ByteBuffer.allocateDirect(Math.toIntExact(bytes));
-        receives = ByteBuffer.allocateDirect(Math.toIntExact(bytes));
+        sends = allocate(bytes);
+        receives = allocate(bytes);
       }
+    }
+
+    private static ByteBuffer allocate(long bytes) {
+      return ByteBuffer.allocateDirect(Math.toIntExact(bytes + 2 * ALIGNMENT))
+          .alignedSlice(ALIGNMENT)
+          .limit(Math.toIntExact(bytes))
+          .slice();
     }
 
     @Override
