@@ -244,10 +244,8 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     return true;
   }
 
-  private long writeValues(
-      Product2<?, ?> record, int partition, PartitionChunks chunks, long at) {
-    return values.write(
-        at, chunks.limit(partition), defined[partition], record._1(), record._2());
+  private long writeValues(Product2<?, ?> record, int partition, PartitionChunks chunks, long at) {
+    return values.write(at, chunks.limit(partition), defined[partition], record._1(), record._2());
   }
 
   private SerializationStream open(ChunkOutput output, long resetBytes) throws IOException {

@@ -92,7 +92,7 @@ final class JavaTypes {
         (out, array) -> {
           int length = Array.getLength(array);
           long bytes = (long) length * width;
-          out.once(array, bytes);
+          out.onceUnlessEmpty(array, length, bytes);
           out.putLength(length);
           Memory.copyFrom(array, offset, out.advance(bytes), bytes);
         },
@@ -106,7 +106,7 @@ final class JavaTypes {
   }
 
   private static void write(ValueWriter out, boolean[] array) throws RefusedException {
-    out.once(array, array.length);
+    out.onceUnlessEmpty(array, array.length, array.length);
     out.putLength(array.length);
     for (boolean element : array) {
       out.putByte((byte) (element ? 1 : 0));
@@ -127,7 +127,7 @@ final class JavaTypes {
         code,
         List.of(type),
         (out, array) -> {
-          out.once(array, 0);
+          out.onceUnlessEmpty(array, array.length, 0);
           out.putLength(array.length);
           for (Object element : array) {
             out.write(element);

@@ -55,6 +55,7 @@ import scala.collection.mutable.ArrayBuffer$;
 import scala.collection.mutable.ArraySeq;
 import scala.collection.mutable.ArraySeq$;
 import scala.collection.mutable.Builder;
+import scala.collection.mutable.Growable;
 import scala.collection.mutable.ListBuffer;
 import scala.collection.mutable.ListBuffer$;
 import scala.math.BigInt;
@@ -184,7 +185,9 @@ final class ScalaTypes {
     List<ValueType<?>> types = new ArrayList<>();
     types.add(
         collection(
-            100, List.of(Nil$.class, $colon$colon.class), () -> builder(List$.MODULE$.newBuilder())));
+            100,
+            List.of(Nil$.class, $colon$colon.class),
+            () -> builder(List$.MODULE$.newBuilder())));
     types.add(
         collection(
             101,
@@ -210,9 +213,11 @@ final class ScalaTypes {
     types.add(
         collection(103, List.of(HashSet.class), () -> builder(HashSet$.MODULE$.newBuilder())));
     types.add(
-        collection(104, List.of(ArrayBuffer.class), () -> builder(ArrayBuffer$.MODULE$.newBuilder())));
+        collection(
+            104, List.of(ArrayBuffer.class), () -> builder(ArrayBuffer$.MODULE$.newBuilder())));
     types.add(
-        collection(105, List.of(ListBuffer.class), () -> builder(ListBuffer$.MODULE$.newBuilder())));
+        collection(
+            105, List.of(ListBuffer.class), () -> builder(ListBuffer$.MODULE$.newBuilder())));
     types.add(
         map(
             106,
@@ -238,7 +243,7 @@ final class ScalaTypes {
         code,
         classes,
         (out, elements) -> {
-          out.once(elements, 0);
+          onceUnlessNothing(out, elements);
           out.putLength(elements.size());
           Iterator<?> iterator = elements.iterator();
           while (iterator.hasNext()) {
@@ -254,13 +259,21 @@ final class ScalaTypes {
         });
   }
 
+  /** Scala has one object for all empty collections of a class, unless they can grow. */
+  private static void onceUnlessNothing(ValueWriter out, Iterable<?> elements)
+      throws RefusedException {
+    if (elements instanceof Growable<?> || !elements.isEmpty()) {
+      out.once(elements, 0);
+    }
+  }
+
   private static ValueType<Iterable<?>> map(
       int code, List<Class<?>> classes, Supplier<Builder<Object, Iterable<?>>> builder) {
     return type(
         code,
         classes,
         (out, map) -> {
-          out.once(map, 0);
+          onceUnlessNothing(out, map);
           out.putLength(map.size());
           Iterator<?> entries = map.iterator();
           while (entries.hasNext()) {
@@ -295,7 +308,7 @@ final class ScalaTypes {
                 ArraySeq.ofDouble.class,
                 ArraySeq.ofBoolean.class),
             (out, elements) -> {
-              out.once(elements, 0);
+              onceUnlessNothing(out, elements);
               out.write(elements.array());
             },
             in -> ArraySeq$.MODULE$.make(in.read())),
@@ -312,7 +325,7 @@ final class ScalaTypes {
                 scala.collection.immutable.ArraySeq.ofDouble.class,
                 scala.collection.immutable.ArraySeq.ofBoolean.class),
             (out, elements) -> {
-              out.once(elements, 0);
+              onceUnlessNothing(out, elements);
               out.write(elements.unsafeArray());
             },
             in -> scala.collection.immutable.ArraySeq$.MODULE$.unsafeWrapArray(in.read())));

@@ -190,6 +190,13 @@ public final class ValueWriter {
     }
   }
 
+  /** As {@link #once} for an array, of which empty ones are often shared and never change. */
+  void onceUnlessEmpty(Object array, int length, long bytes) throws RefusedException {
+    if (length > 0) {
+      once(array, bytes);
+    }
+  }
+
   private void forgetObjects() {
     objects = 0;
     if (!more.isEmpty()) {
