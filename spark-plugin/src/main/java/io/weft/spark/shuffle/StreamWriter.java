@@ -33,8 +33,8 @@ import scala.reflect.ClassTag;
  * chunk of its block. {@link #LAST} ends a stream, and a chunk that is nearly full ends its stream
  * after a record. So a reader seldom joins chunks.
  *
- * <p>Instead of Java's serialization, known values are written, as much faster. A partition's first
- * other record begins a stream, which takes all records of the partition until its chunk is full.
+ * <p>Java's serialization is slow, so it serves only records with other objects than known values.
+ * Such a record begins a stream, which takes all records of its partition until the chunk is full.
  *
  * <p>Records reach the streams in one of three ways, as in Spark's sort shuffle:
  *
@@ -64,11 +64,11 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   /** About the bytes after which a stream of Java's serialization forgets its objects. */
   private static final long RESET_BYTES = 64 << 10;
 
-  /** With less free, a chunk gets no further record of known values. */
-  private static final int LEAST_ROOM = 16;
-
   /** The same for all open streams of a task together. */
   private static final long RESET_BYTES_OF_ALL = 4 << 20;
+
+  /** With less free, a chunk gets no further record of known values. */
+  private static final int LEAST_ROOM = 16;
 
   private final ShuffleDependency<K, V, ?> dependency;
   private final TaskContext context;

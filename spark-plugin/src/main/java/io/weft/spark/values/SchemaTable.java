@@ -17,14 +17,13 @@ final class SchemaTable {
   static final int SIZE = 32;
 
   private final Function<Object, ByteBuffer> format;
-  private final List<Entry> entries = new ArrayList<>();
+  private final List<Object> schemas = new ArrayList<>();
+
+  /** Null for a schema that cannot be written. */
+  private final List<byte[]> bytes = new ArrayList<>();
+
   private Object last;
   private int lastId;
-
-  /**
-   * @param bytes null if it cannot be written
-   */
-  private record Entry(Object schema, byte[] bytes) {}
 
   SchemaTable(Function<Object, ByteBuffer> format) {
     this.format = format;
@@ -37,14 +36,14 @@ final class SchemaTable {
       last = schema;
     }
     if (lastId < 0 || bytes(lastId) == null) {
-      throw RefusedException.UNKNOWN;
+      throw RefusedException.unknown();
     }
     return lastId;
   }
 
   /** The bytes of a numbered schema. */
   byte[] bytes(int id) {
-    return entries.get(id).bytes();
+    return bytes.get(id);
   }
 
   private int find(Object schema) {
@@ -52,24 +51,25 @@ final class SchemaTable {
       return -1;
     }
     // Rows that Java's serialization has read have many equal schemas.
-    for (int id = 0; id < entries.size(); id++) {
-      if (entries.get(id).schema().equals(schema)) {
+    for (int id = 0; id < schemas.size(); id++) {
+      if (schemas.get(id).equals(schema)) {
         return id;
       }
     }
-    if (entries.size() == SIZE) {
+    if (schemas.size() == SIZE) {
       return -1;
     }
-    entries.add(new Entry(schema, serialized(schema)));
-    return entries.size() - 1;
+    schemas.add(schema);
+    bytes.add(serialized(schema));
+    return schemas.size() - 1;
   }
 
   private byte[] serialized(Object schema) {
     try {
       ByteBuffer buffer = format.apply(schema);
-      byte[] bytes = new byte[buffer.remaining()];
-      buffer.get(bytes);
-      return bytes;
+      byte[] copy = new byte[buffer.remaining()];
+      buffer.get(copy);
+      return copy;
     } catch (Exception e) {
       // It has a type that cannot be serialized. The record's own serialization tells that.
       return null;

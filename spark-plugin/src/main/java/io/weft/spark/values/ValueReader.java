@@ -91,24 +91,16 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
   /** Reads an object of a record. */
   Object read() {
     byte code = getByte();
-    switch (code) {
-      case ValueType.NULL:
-        return null;
-      case ValueType.LATIN1:
-        return readLatin1();
-      case ValueType.UTF16:
-        return readUtf16();
-      case ValueType.LONG:
-        return getLong();
-      case ValueType.INTEGER:
-        return getInt();
-      case ValueType.DOUBLE:
-        return Memory.getDouble(advance(Double.BYTES));
-      case ValueType.ROW_WITH_SCHEMA:
-        return readRow();
-      default:
-        return readRare(code);
-    }
+    return switch (code) {
+      case ValueType.NULL -> null;
+      case ValueType.LATIN1 -> readLatin1();
+      case ValueType.UTF16 -> readUtf16();
+      case ValueType.LONG -> getLong();
+      case ValueType.INTEGER -> getInt();
+      case ValueType.DOUBLE -> Memory.getDouble(advance(Double.BYTES));
+      case ValueType.ROW_WITH_SCHEMA -> readRow();
+      default -> readRare(code);
+    };
   }
 
   private Object readRare(byte code) {

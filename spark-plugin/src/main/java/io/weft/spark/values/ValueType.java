@@ -82,14 +82,26 @@ record ValueType<T>(int code, List<Class<?>> classes, Write<T> write, Read<T> re
   static final class RefusedException extends Exception {
     private static final long serialVersionUID = 1L;
 
+    private final long result;
+
+    private RefusedException(long result) {
+      super("refused", null, false, false);
+      this.result = result;
+    }
+
     /** The record is longer than its room. */
-    static final RefusedException NO_ROOM = new RefusedException("no room");
+    static RefusedException noRoom() {
+      return new RefusedException(ValueWriter.NO_ROOM);
+    }
 
     /** The record has an object that only Java's serialization writes. */
-    static final RefusedException UNKNOWN = new RefusedException("an unknown object");
+    static RefusedException unknown() {
+      return new RefusedException(ValueWriter.UNKNOWN);
+    }
 
-    private RefusedException(String message) {
-      super(message, null, false, false);
+    /** What {@link ValueWriter#write} returns. */
+    long result() {
+      return result;
     }
   }
 }

@@ -77,7 +77,7 @@ public final class ValueWriter {
       largeBefore = large;
       return at;
     } catch (RefusedException e) {
-      return e == RefusedException.NO_ROOM ? NO_ROOM : UNKNOWN;
+      return e.result();
     }
   }
 
@@ -114,7 +114,7 @@ public final class ValueWriter {
   private void writeRare(Object value) throws RefusedException {
     ValueType<Object> type = ValueType.of(value.getClass());
     if (type == null) {
-      throw RefusedException.UNKNOWN;
+      throw RefusedException.unknown();
     }
     enter();
     putByte((byte) type.code());
@@ -125,7 +125,7 @@ public final class ValueWriter {
   private void enter() throws RefusedException {
     depth++;
     if (depth > MAX_DEPTH) {
-      throw RefusedException.UNKNOWN;
+      throw RefusedException.unknown();
     }
   }
 
@@ -171,18 +171,18 @@ public final class ValueWriter {
   void once(Object object, long bytes) throws RefusedException {
     if (bytes >= LARGE) {
       if (object == largeBefore) {
-        throw RefusedException.UNKNOWN;
+        throw RefusedException.unknown();
       }
       large = object;
     }
     if (objects == FEW) {
       if (!more.add(object)) {
-        throw RefusedException.UNKNOWN;
+        throw RefusedException.unknown();
       }
     }
     for (int i = 0; i < objects; i++) {
       if (few[i] == object) {
-        throw RefusedException.UNKNOWN;
+        throw RefusedException.unknown();
       }
     }
     if (objects < FEW) {
@@ -211,7 +211,7 @@ public final class ValueWriter {
   /** Checks that bytes fit, without taking them. */
   private long reserve(long bytes) throws RefusedException {
     if (bytes > limit - at) {
-      throw RefusedException.NO_ROOM;
+      throw RefusedException.noRoom();
     }
     return at;
   }
