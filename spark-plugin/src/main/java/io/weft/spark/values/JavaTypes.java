@@ -1,6 +1,6 @@
 package io.weft.spark.values;
 
-import static io.weft.spark.values.ValueType.of;
+import static io.weft.spark.values.ValueType.exact;
 
 import io.weft.memory.Memory;
 import io.weft.spark.values.ValueType.RefusedException;
@@ -30,10 +30,10 @@ final class JavaTypes {
     types.addAll(primitives());
     types.addAll(arrays());
     types.addAll(times());
-    types.add(of(30, BigInteger.class, JavaTypes::write, JavaTypes::readInteger));
-    types.add(of(31, BigDecimal.class, JavaTypes::write, JavaTypes::readDecimal));
+    types.add(exact(30, BigInteger.class, JavaTypes::write, JavaTypes::readInteger));
+    types.add(exact(31, BigDecimal.class, JavaTypes::write, JavaTypes::readDecimal));
     types.add(
-        of(
+        exact(
             32,
             UUID.class,
             (out, id) -> {
@@ -50,19 +50,19 @@ final class JavaTypes {
 
   private static List<ValueType<?>> primitives() {
     return List.of(
-        of(
+        exact(
             10,
             Float.class,
             (out, value) -> out.putInt(Float.floatToRawIntBits(value)),
             in -> Float.intBitsToFloat(in.getInt())),
-        of(11, Short.class, ValueWriter::putShort, ValueReader::getShort),
-        of(12, Byte.class, ValueWriter::putByte, ValueReader::getByte),
-        of(
+        exact(11, Short.class, ValueWriter::putShort, ValueReader::getShort),
+        exact(12, Byte.class, ValueWriter::putByte, ValueReader::getByte),
+        exact(
             13,
             Character.class,
             (out, value) -> out.putShort((short) (char) value),
             in -> (char) in.getShort()),
-        of(
+        exact(
             14,
             Boolean.class,
             (out, value) -> out.putByte((byte) (value ? 1 : 0)),
@@ -78,7 +78,7 @@ final class JavaTypes {
         array(24, long[].class, Memory.LONG_ARRAY, Long.BYTES, long[]::new),
         array(25, float[].class, Memory.FLOAT_ARRAY, Float.BYTES, float[]::new),
         array(26, double[].class, Memory.DOUBLE_ARRAY, Double.BYTES, double[]::new),
-        of(27, boolean[].class, JavaTypes::write, JavaTypes::readBooleans),
+        exact(27, boolean[].class, JavaTypes::write, JavaTypes::readBooleans),
         objects(28, Object[].class, Object[]::new),
         objects(29, String[].class, String[]::new));
   }
@@ -86,7 +86,7 @@ final class JavaTypes {
   /** An array of numbers, which is copied as it is. */
   private static <T> ValueType<T> array(
       int code, Class<T> type, long offset, int width, IntFunction<T> create) {
-    return of(
+    return exact(
         code,
         type,
         (out, array) -> {
@@ -146,7 +146,7 @@ final class JavaTypes {
     return List.of(
         date(40, Date.class, Date::new),
         date(41, java.sql.Date.class, java.sql.Date::new),
-        of(
+        exact(
             42,
             Timestamp.class,
             (out, time) -> {
@@ -159,7 +159,7 @@ final class JavaTypes {
               time.setNanos(in.getInt());
               return time;
             }),
-        of(
+        exact(
             43,
             Instant.class,
             (out, time) -> {
@@ -170,17 +170,17 @@ final class JavaTypes {
               long seconds = in.getLong();
               return Instant.ofEpochSecond(seconds, in.getInt());
             }),
-        of(
+        exact(
             44,
             LocalDate.class,
             (out, day) -> out.putLong(day.toEpochDay()),
             in -> LocalDate.ofEpochDay(in.getLong())),
-        of(
+        exact(
             45,
             LocalTime.class,
             (out, time) -> out.putLong(time.toNanoOfDay()),
             in -> LocalTime.ofNanoOfDay(in.getLong())),
-        of(
+        exact(
             46,
             LocalDateTime.class,
             (out, time) -> {
@@ -191,7 +191,7 @@ final class JavaTypes {
               LocalDate day = LocalDate.ofEpochDay(in.getLong());
               return LocalDateTime.of(day, LocalTime.ofNanoOfDay(in.getLong()));
             }),
-        of(
+        exact(
             47,
             Duration.class,
             (out, time) -> {
@@ -202,7 +202,7 @@ final class JavaTypes {
               long seconds = in.getLong();
               return Duration.ofSeconds(seconds, in.getInt());
             }),
-        of(
+        exact(
             48,
             Period.class,
             (out, time) -> {
@@ -217,9 +217,10 @@ final class JavaTypes {
             }));
   }
 
+  @SuppressWarnings("JavaUtilDate")
   private static <T extends Date> ValueType<T> date(
       int code, Class<T> type, LongFunction<T> create) {
-    return of(
+    return exact(
         code,
         type,
         (out, date) -> {
@@ -252,7 +253,7 @@ final class JavaTypes {
   }
 
   /** Lists of exactly this class, whose capacity is of no matter. */
-  private static ValueType<ArrayList<?>> listType() {
+  private static ValueType<List<Object>> listType() {
     return new ValueType<>(
         60,
         List.of(ArrayList.class),
@@ -269,7 +270,7 @@ final class JavaTypes {
           for (int i = 0; i < length; i++) {
             list.add(in.read());
           }
-          return (ArrayList<?>) list;
+          return list;
         });
   }
 }

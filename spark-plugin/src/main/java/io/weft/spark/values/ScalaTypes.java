@@ -1,11 +1,9 @@
 package io.weft.spark.values;
 
-import static io.weft.spark.values.ValueType.of;
+import static io.weft.spark.values.ValueType.exact;
 
 import io.weft.spark.values.ValueType.RefusedException;
-import java.math.BigDecimal;
 import java.math.MathContext;
-import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -63,7 +61,13 @@ import scala.runtime.BoxedUnit;
 
 /** Tuples, numbers and collections of Scala, and Spark's rows without a schema. */
 final class ScalaTypes {
-  private static final RoundingMode[] ROUNDINGS = RoundingMode.values();
+  /** Numbers of another context are refused. */
+  private static final List<MathContext> CONTEXTS =
+      List.of(
+          MathContext.DECIMAL128,
+          MathContext.UNLIMITED,
+          MathContext.DECIMAL64,
+          MathContext.DECIMAL32);
 
   private ScalaTypes() {}
 
@@ -74,15 +78,16 @@ final class ScalaTypes {
     types.addAll(tuples());
     types.addAll(pairsOfNumbers());
     types.addAll(numbers());
-    types.add(of(70, None$.class, (out, none) -> {}, in -> None$.MODULE$));
+    types.add(exact(70, None$.class, (out, none) -> {}, in -> None$.MODULE$));
     types.add(
         ScalaTypes.<Some<Object>>type(
             71,
             List.of(Some.class),
             (out, some) -> out.write(some.value()),
             in -> new Some<>(in.read())));
-    types.add(of(72, BoxedUnit.class, (out, unit) -> {}, in -> BoxedUnit.UNIT));
-    types.add(of(73, GenericRow.class, ScalaTypes::write, in -> new GenericRow(in.readFields())));
+    types.add(exact(72, BoxedUnit.class, (out, unit) -> {}, in -> BoxedUnit.UNIT));
+    types.add(
+        exact(73, GenericRow.class, ScalaTypes::write, in -> new GenericRow(in.readFields())));
     return types;
   }
 
@@ -102,24 +107,25 @@ final class ScalaTypes {
 
   private static List<ValueType<?>> numbers() {
     return List.of(
-        of(
+        exact(
             74,
             BigInt.class,
             (out, number) -> JavaTypes.write(out, number.bigInteger()),
             in -> BigInt.apply(JavaTypes.readInteger(in))),
-        of(
+        exact(
             75,
             scala.math.BigDecimal.class,
             (out, number) -> {
-              out.putInt(number.mc().getPrecision());
-              out.putByte((byte) number.mc().getRoundingMode().ordinal());
+              int context = CONTEXTS.indexOf(number.mc());
+              if (context < 0) {
+                throw RefusedException.unknown();
+              }
+              out.putByte((byte) context);
               JavaTypes.write(out, number.bigDecimal());
             },
             in -> {
-              int precision = in.getInt();
-              MathContext context = new MathContext(precision, ROUNDINGS[in.getByte()]);
-              BigDecimal number = JavaTypes.readDecimal(in);
-              return new scala.math.BigDecimal(number, context);
+              MathContext context = CONTEXTS.get(in.getByte());
+              return new scala.math.BigDecimal(JavaTypes.readDecimal(in), context);
             }));
   }
 

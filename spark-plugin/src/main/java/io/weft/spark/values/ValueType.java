@@ -52,7 +52,7 @@ record ValueType<T>(int code, List<Class<?>> classes, Write<T> write, Read<T> re
     T from(ValueReader in);
   }
 
-  static <T> ValueType<T> of(int code, Class<T> valueClass, Write<T> write, Read<T> read) {
+  static <T> ValueType<T> exact(int code, Class<T> valueClass, Write<T> write, Read<T> read) {
     return new ValueType<>(code, List.of(valueClass), write, read);
   }
 

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.weft.memory.Memory;
 import io.weft.spark.values.ValueReader.CorruptValueException;
 import java.lang.reflect.Array;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.nio.ByteBuffer;
 import java.sql.Timestamp;
 import java.util.ArrayList;
@@ -201,6 +203,9 @@ class ValuesTest {
         Named.of("an array of a class", new Own[0]),
         Named.of("an array of numbers", new Integer[] {1}),
         Named.of("a row without its schema", new GenericRowWithSchema(new Object[] {1}, null)),
+        Named.of(
+            "a number of another precision",
+            new scala.math.BigDecimal(BigDecimal.ONE, new MathContext(3))),
         Named.of("an array twice", new Tuple2<>(twice, twice)),
         Named.of("a date twice", new GenericRow(new Object[] {time, time})),
         Named.of("a long text twice", new Tuple2<>(longText, new Some<>(longText))),
