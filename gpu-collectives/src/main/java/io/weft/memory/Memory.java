@@ -25,6 +25,9 @@ public final class Memory {
   /** Offset of element 0 of a short array. */
   public static final long SHORT_ARRAY = Unsafe.ARRAY_SHORT_BASE_OFFSET;
 
+  /** Offset of element 0 of a char array. */
+  public static final long CHAR_ARRAY = Unsafe.ARRAY_CHAR_BASE_OFFSET;
+
   /** Offset of element 0 of an int array. */
   public static final long INT_ARRAY = Unsafe.ARRAY_INT_BASE_OFFSET;
 
@@ -49,6 +52,7 @@ public final class Memory {
   private static final long CAPACITY_FIELD = bufferField("capacity");
   private static final ByteBuffer NO_BYTES = ByteBuffer.allocateDirect(0);
   private static final long KEPT_FIELD = keptField();
+  private static final long STRING_FIELD = stringField();
   private static final Method UNLOAD = unloadMethod();
 
   private Memory() {}
@@ -75,6 +79,15 @@ public final class Memory {
   private static long keptField() {
     try {
       return UNSAFE.objectFieldOffset(NO_BYTES.getClass().getDeclaredField("att"));
+    } catch (NoSuchFieldException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** The offset of a string's bytes: one for each character if all are of Latin-1, or two. */
+  private static long stringField() {
+    try {
+      return UNSAFE.objectFieldOffset(String.class.getDeclaredField("value"));
     } catch (NoSuchFieldException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -191,6 +204,17 @@ public final class Memory {
       UNSAFE.copyMemory(
           null, from + done, base, offset + done, Math.min(PIECE_BYTES, bytes - done));
     }
+  }
+
+  /** Bytes that {@link #copyString} copies: one for each Latin-1 character, or two for each. */
+  public static int stringBytes(String text) {
+    return ((byte[]) UNSAFE.getObject(text, STRING_FIELD)).length;
+  }
+
+  /** Copies the characters of a string as Java stores them, without a copy on the heap. */
+  public static void copyString(String text, long to) {
+    byte[] bytes = (byte[]) UNSAFE.getObject(text, STRING_FIELD);
+    copyFrom(bytes, BYTE_ARRAY, to, bytes.length);
   }
 
   /** Fills bytes with one value. */

@@ -92,6 +92,16 @@ final class PartitionChunks {
     endRecord(partition);
   }
 
+  /** Address behind the room that {@link #room} returned. */
+  long limit(int partition) {
+    return ends[2 * partition + LIMIT];
+  }
+
+  /** Whether the open chunk of a partition has records. */
+  boolean hasRecords(int partition) {
+    return records[partition] > 0;
+  }
+
   /** Maximum bytes of a piece of a record. A longer one would need a longer chunk. */
   long maxPiece() {
     return maxChunk - headerBytes;
@@ -126,6 +136,13 @@ final class PartitionChunks {
     long start = System.nanoTime();
     commit(partition);
     nanos += System.nanoTime() - start;
+  }
+
+  /** Commits the open chunk of a partition if it has records. */
+  void endChunk(int partition) throws IOException {
+    if (hasRecords(partition)) {
+      commitNow(partition);
+    }
   }
 
   /** Commits every partition's open chunk. */

@@ -9,6 +9,8 @@ import io.weft.shuffle.fetch.FetchInterruptedException;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.ExternalSorters;
 import io.weft.spark.shuffle.ShuffleBlocks.FetchMetrics;
+import io.weft.spark.values.ValueReader;
+import io.weft.spark.values.ValueReader.CorruptValueException;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
@@ -33,6 +35,7 @@ import scala.Product2;
 import scala.Tuple2;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
+import scala.reflect.ClassTag;
 
 /**
  * Reads the streams of {@link StreamWriter} in place, and combines and sorts the records with
@@ -166,6 +169,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
     private ChunkReader chunks;
 
     private SerializerInstance serializer;
+    private ValueReader values;
     private Map<Block, BeginOfStream> begun = new HashMap<>();
 
     /** The current stream, or null between streams. */
@@ -186,6 +190,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
     StreamedRecords(ChunkReader chunks, SerializerInstance serializer, Report report) {
       this.chunks = chunks;
       this.serializer = serializer;
+      this.values = new ValueReader(schema -> serializer.deserialize(schema, ClassTag.Any()));
       this.report = report;
     }
 
@@ -207,7 +212,12 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
         throw new NoSuchElementException("all records of this partition have been read");
       }
       recordsOfStream++;
-      return (Product2<K, V>) (Product2<?, ?>) stream.next();
+      chunks.use();
+      try {
+        return (Product2<K, V>) (Product2<?, ?>) stream.next();
+      } catch (CorruptValueException e) {
+        throw corrupt(e.getMessage());
+      }
     }
 
     /** Reports the records of the current stream at the end of the task. Changes nothing else. */
@@ -250,7 +260,12 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       ChunkInput input = new ChunkInput(chunks);
       int header = input.read();
       Block block = new Block(chunks.request().key(), chunks.partition());
-      if (header == StreamWriter.MORE) {
+      if (header == StreamWriter.VALUES && !begun.containsKey(block)) {
+        long address = chunks.address() + StreamWriter.HEADER_BYTES;
+        values.open(address, chunks.address() + chunks.length());
+        expectedRecords = chunks.rows();
+        stream = values;
+      } else if (header == StreamWriter.MORE) {
         BeginOfStream begin = begun.computeIfAbsent(block, unused -> new BeginOfStream());
         begin.copies.add(new ByteArrayInputStream(input.readRest()));
         begin.records += chunks.rows();
@@ -279,6 +294,7 @@ final class StreamReader<K, C> implements ShuffleReader<K, C> {
       report = null;
       chunks = null;
       serializer = null;
+      values = null;
       begun = null;
     }
 

@@ -6,7 +6,9 @@ import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.ExternalSorters;
 import io.weft.spark.shuffle.JavaStream.CountedOutput;
 import io.weft.spark.shuffle.PartitionChunks.ChunkSizes;
+import io.weft.spark.values.ValueWriter;
 import java.io.IOException;
+import java.util.Arrays;
 import org.apache.spark.Aggregator;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;
@@ -25,10 +27,14 @@ import scala.math.Ordering;
 import scala.reflect.ClassTag;
 
 /**
- * Writes the records of an RDD as streams of the shuffle's serializer, straight into the open
- * chunks. A chunk is a header byte and then bytes of one stream, {@link #LAST} or {@link #MORE}. A
- * chunk with {@link #MORE} continues in the next chunk of its block. Other chunks end a stream, and
- * a chunk that is nearly full ends its stream after a record. So a reader seldom joins chunks.
+ * Writes the records of an RDD straight into the open chunks. A chunk is a header byte and then
+ * whole records of {@link ValueWriter}, {@link #VALUES}, or bytes of one stream of the shuffle's
+ * serializer, {@link #LAST} or {@link #MORE}. A chunk with {@link #MORE} continues in the next
+ * chunk of its block. {@link #LAST} ends a stream, and a chunk that is nearly full ends its stream
+ * after a record. So a reader seldom joins chunks.
+ *
+ * <p>Java's serialization is slow, so it serves only records with other objects than known values.
+ * Such a record begins a stream, which takes all records of its partition until the chunk is full.
  *
  * <p>Records reach the streams in one of three ways, as in Spark's sort shuffle:
  *
@@ -43,11 +49,14 @@ import scala.reflect.ClassTag;
  * <p>For one task thread.
  */
 final class StreamWriter<K, V> extends RecordsWriter<K, V> {
-  /** Header of a chunk at whose end its stream ends. Both are odd, as no size of a row is. */
+  /** Header of a chunk at whose end its stream ends. All are odd, as no size of a row is. */
   static final byte LAST = 1;
 
   /** Header of a chunk whose stream continues in the block's next chunk. */
   static final byte MORE = 3;
+
+  /** Header of a chunk of known values. */
+  static final byte VALUES = 5;
 
   /** Bytes of the header. */
   static final int HEADER_BYTES = 1;
@@ -58,13 +67,21 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
   /** The same for all open streams of a task together. */
   private static final long RESET_BYTES_OF_ALL = 4 << 20;
 
+  /** With less free, a chunk gets no further record of known values. */
+  private static final int LEAST_ROOM = 16;
+
   private final ShuffleDependency<K, V, ?> dependency;
   private final TaskContext context;
   private final SerializerInstance serializer;
-  private final boolean javaStreams;
 
-  /** Whether a partition's chunk ends within a stream. */
-  private final boolean[] unfinished;
+  /** Null if the serializer is not Java's. */
+  private final ValueWriter values;
+
+  /** Headers of the partitions' open chunks. */
+  private final byte[] headers;
+
+  /** What the partitions' open chunks have {@link ValueWriter#defined}. */
+  private final int[] defined;
 
   /** Bytes of a partition's stream before the open chunk, which its reader has to copy. */
   private final long[] joined;
@@ -81,9 +98,15 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     this.dependency = (ShuffleDependency<K, V, ?>) dependency;
     this.context = context;
     this.serializer = dependency.serializer().newInstance();
-    this.javaStreams = JavaStream.replaces(dependency.serializer(), SparkEnv.get().conf());
-    this.unfinished = new boolean[dependency.partitioner().numPartitions()];
-    this.joined = new long[unfinished.length];
+    this.values =
+        JavaStream.replaces(dependency.serializer(), SparkEnv.get().conf())
+            ? new ValueWriter(schema -> serializer.serialize(schema, ClassTag.Any()))
+            : null;
+    int partitions = dependency.partitioner().numPartitions();
+    this.headers = new byte[partitions];
+    this.defined = new int[partitions];
+    this.joined = new long[partitions];
+    Arrays.fill(headers, LAST);
   }
 
   @Override
@@ -93,8 +116,9 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
 
   @Override
   void committing(int partition, long address, long end, int records) {
-    Memory.putByte(address, unfinished[partition] ? MORE : LAST);
-    joined[partition] = unfinished[partition] ? joined[partition] + end - address : 0;
+    Memory.putByte(address, headers[partition]);
+    joined[partition] = headers[partition] == MORE ? joined[partition] + end - address : 0;
+    defined[partition] = 0;
   }
 
   @Override
@@ -121,10 +145,10 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       Product2<K, V> record = records.next();
       int partition = partitioner.getPartition(record._1());
       output.partition = partition;
-      unfinished[partition] = true;
+      headers[partition] = MORE;
       write(stream, record);
       stream.flush();
-      unfinished[partition] = false;
+      headers[partition] = LAST;
       chunks.endRecord(partition);
       if (chunks.isNearlyFull(partition) || joined[partition] >= chunks.maxPiece()) {
         chunks.commitNow(partition);
@@ -202,8 +226,30 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     return count;
   }
 
+  /** Writes a record as known values, unless it has others or is longer than an empty chunk. */
+  private boolean writeValues(Product2<?, ?> record, int partition, PartitionChunks chunks)
+      throws IOException {
+    long at = chunks.room(partition, LEAST_ROOM);
+    long end = writeValues(record, partition, chunks, at);
+    if (end == ValueWriter.NO_ROOM && chunks.hasRecords(partition)) {
+      at = chunks.room(partition, chunks.limit(partition) - at + 1);
+      end = writeValues(record, partition, chunks, at);
+    }
+    if (end < 0) {
+      return false;
+    }
+    headers[partition] = VALUES;
+    defined[partition] = values.defined();
+    chunks.wrote(partition, end);
+    return true;
+  }
+
+  private long writeValues(Product2<?, ?> record, int partition, PartitionChunks chunks, long at) {
+    return values.write(at, chunks.limit(partition), defined[partition], record._1(), record._2());
+  }
+
   private SerializationStream open(ChunkOutput output, long resetBytes) throws IOException {
-    return javaStreams
+    return values != null
         ? new JavaStream(output, resetBytes, SparkEnv.get().conf())
         : serializer.serializeStream(output);
   }
@@ -236,8 +282,14 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
     }
 
     void add(Product2<?, ?> record) throws IOException {
+      if (stream == null && writer.values != null) {
+        if (writer.writeValues(record, partition, chunks)) {
+          return;
+        }
+        chunks.endChunk(partition);
+      }
       if (stream == null) {
-        writer.unfinished[partition] = true;
+        writer.headers[partition] = MORE;
         begin = output.count();
         stream = writer.open(output, resetBytes);
       }
@@ -249,14 +301,16 @@ final class StreamWriter<K, V> extends RecordsWriter<K, V> {
       }
     }
 
-    /** Ends the stream and its chunk. The next record begins another one. */
+    /** Ends the chunk, and the stream if there is one. The next record begins another one. */
     void end() throws IOException {
-      if (stream != null) {
-        stream.close();
-        stream = null;
-        writer.unfinished[partition] = false;
-        chunks.commitNow(partition);
+      if (stream == null) {
+        chunks.endChunk(partition);
+        return;
       }
+      stream.close();
+      stream = null;
+      writer.headers[partition] = LAST;
+      chunks.commitNow(partition);
     }
   }
 

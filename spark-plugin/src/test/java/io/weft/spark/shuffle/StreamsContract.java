@@ -315,7 +315,7 @@ abstract class StreamsContract {
     block.release();
   }
 
-  private static BlockKey key(RDD<?> rdd, int map) {
+  static BlockKey key(RDD<?> rdd, int map) {
     int shuffleId = shuffleOf(rdd).shuffleId();
     MapOutputTrackerMaster tracker = (MapOutputTrackerMaster) SparkEnv.get().mapOutputTracker();
     return new BlockKey(
