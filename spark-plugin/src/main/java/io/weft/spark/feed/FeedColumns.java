@@ -4,6 +4,7 @@ import io.weft.spark.columns.BatchPartitioner;
 import io.weft.spark.columns.ExactScatter;
 import io.weft.spark.columns.HashBatchPartitioner;
 import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.feed.FeedRows.RankedBatches;
 import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -14,7 +15,6 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Passes batches of a query on GPUs to a map task's output on the host. A batch is copied to the
@@ -40,6 +40,7 @@ final class FeedColumns {
       throws IOException {
     TensorCheck check = new TensorCheck(spec.schema(), partition);
     BatchPartitioner ranks = ranks(spec, keys);
+    RankedBatches conversion = new RankedBatches(spec, keys);
     int rankOrdinal = spec.schema().size();
     int[] lanes = new int[0];
     long count = 0;
@@ -54,7 +55,7 @@ final class FeedColumns {
         check.skip(rows);
         continue;
       }
-      Iterator<InternalRow> each = FeedRows.of(single(batch), spec, keys);
+      Iterator<InternalRow> each = conversion.rows(batch);
       while (each.hasNext()) {
         InternalRow row = each.next();
         check.next(row);
@@ -62,10 +63,6 @@ final class FeedColumns {
       }
     }
     return count;
-  }
-
-  private static Iterator<ColumnarBatch> single(ColumnarBatch batch) {
-    return CollectionConverters.asScala(List.of(batch).iterator());
   }
 
   /** The lane of each row. */

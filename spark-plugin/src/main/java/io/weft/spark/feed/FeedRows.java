@@ -67,9 +67,32 @@ final class FeedRows {
    */
   static Iterator<InternalRow> of(
       Iterator<ColumnarBatch> batches, FeedSpec spec, List<Integer> keys) {
-    BatchRows conversion = new BatchRows(spec.schema());
-    return ranked(
-        batches.flatMap(batch -> CollectionConverters.asScala(conversion.of(batch))), spec, keys);
+    RankedBatches conversion = new RankedBatches(spec, keys);
+    return batches.flatMap(conversion::rows);
+  }
+
+  /** Converts batches to rows, {@link #ranked}. For one task thread. */
+  static final class RankedBatches {
+    private final BatchRows conversion;
+
+    /** Null without keys. */
+    private final UnsafeProjection withRank;
+
+    /**
+     * Prepares the conversion.
+     *
+     * @param keys numbers of the key columns
+     */
+    RankedBatches(FeedSpec spec, List<Integer> keys) {
+      this.conversion = new BatchRows(spec.schema());
+      this.withRank = spec.byKey() ? projection(spec, keys) : null;
+    }
+
+    /** Returns the rows of a batch. A row is valid until the next one. */
+    Iterator<InternalRow> rows(ColumnarBatch batch) {
+      Iterator<InternalRow> rows = CollectionConverters.asScala(conversion.of(batch));
+      return withRank == null ? rows : rows.map(withRank);
+    }
   }
 
   /**
@@ -78,9 +101,11 @@ final class FeedRows {
    */
   static Iterator<InternalRow> ranked(
       Iterator<InternalRow> rows, FeedSpec spec, List<Integer> keys) {
-    return spec.byKey()
-        ? rows.map(UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec, keys))))
-        : rows;
+    return spec.byKey() ? rows.map(projection(spec, keys)) : rows;
+  }
+
+  private static UnsafeProjection projection(FeedSpec spec, List<Integer> keys) {
+    return UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec, keys)));
   }
 
   private static List<Expression> columnsAndRank(FeedSpec spec, List<Integer> keyNumbers) {

@@ -9,11 +9,11 @@ import io.weft.shuffle.device.DeviceTable;
 import io.weft.shuffle.device.PendingPartitions;
 import io.weft.shuffle.device.TableLayout;
 import io.weft.shuffle.store.BlockKey;
-import io.weft.spark.columns.BatchRows;
 import io.weft.spark.columns.ChunkBuilder;
 import io.weft.spark.columns.ChunkView;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.feed.FeedDependency.FeedWriter;
+import io.weft.spark.feed.FeedRows.RankedBatches;
 import io.weft.spark.feed.GpuTables.UnitGather;
 import io.weft.spark.gpu.DeviceBatch;
 import io.weft.spark.gpu.DeviceExchange;
@@ -37,7 +37,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Product2;
 import scala.collection.Iterator;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Deals the rows of one map task to the ranks on the GPU, and keeps them there. The result is the
@@ -209,7 +208,7 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   /** Batches that are not on the device, or have nulls, are checked and uploaded as rows. */
   private long writeBatches(Iterator<ColumnarBatch> batches) throws IOException {
     TensorCheck check = new TensorCheck(spec.schema(), context.partitionId());
-    BatchRows conversion = new BatchRows(spec.schema());
+    RankedBatches conversion = new RankedBatches(spec, dependency.keys());
     long count = 0;
     while (batches.hasNext()) {
       ColumnarBatch batch = batches.next();
@@ -224,19 +223,15 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
         continue;
       }
       there.ifPresent(left -> FeedCounters.add(FeedCounter.GPU_INPUT_LEFT, 1));
-      Iterator<InternalRow> rows = ranked(CollectionConverters.asScala(conversion.of(batch)));
+      Iterator<InternalRow> rows = conversion.rows(batch);
       while (rows.hasNext()) {
         InternalRow row = rows.next();
         check.next(row);
+        // Gathered rows get their ranks later.
         append(row, gather == null ? row.getInt(spec.schema().size()) : 0);
       }
     }
     return count;
-  }
-
-  /** Gathered rows get their ranks later. */
-  private Iterator<InternalRow> ranked(Iterator<InternalRow> rows) {
-    return gather == null ? FeedRows.ranked(rows, spec, dependency.keys()) : rows;
   }
 
   private void addBatch(DeviceTable table) {

@@ -1,12 +1,12 @@
 package io.weft.spark.feed;
 
+import static org.apache.spark.sql.functions.expr;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.collectives.DataType;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.GpuSpark;
-import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.sql.WeftGpu;
 import io.weft.testgpus.TestMachine;
 import java.io.IOException;
@@ -22,8 +22,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage;
@@ -68,10 +67,7 @@ class GpuFeedInputTest {
                     .stats()
                     .rowCount()
                     .exists(count -> count.isValidInt() && count.toInt() == 0);
-        return isEmpty
-            ? new LocalRelation(
-                plan.output(), ScalaInterop.seq(new InternalRow[0]), false, scala.Option.empty())
-            : plan;
+        return isEmpty ? LocalRelation$.MODULE$.apply(plan.output()) : plan;
       }
     }
   }
@@ -115,7 +111,13 @@ class GpuFeedInputTest {
             "timestamp_micros(id * 12345) moment",
             "if(id % 9 = 0, null, unhex(hex(id))) raw",
             "repeat('long ', cast(if(id = 5, 30000, id % 3) as int)) long",
-            "array(cast(id as float), -1f) x")
+            "array(cast(id as float), -1f) x",
+            "transform(sequence(1, 40), i -> id * i) longs",
+            "array(cast(id as short)) half",
+            "cast(concat(lpad(id, 8, '0')) as binary) eight")
+        .withColumn("longs", WeftTensors.column("longs", DataType.INT64, 4, 10))
+        .withColumn("half", WeftTensors.column("half", DataType.BFLOAT16, 1))
+        .withColumn("eight", WeftTensors.column("eight", DataType.FLOAT32, 2))
         .withColumn("x", WeftTensors.column("x", DataType.FLOAT32, 2));
   }
 
@@ -152,8 +154,7 @@ class GpuFeedInputTest {
   /** Its type says so, and a null does not. */
   @Test
   void aTensorThatIsNullIsTheErrorThatItIsForRows() {
-    Dataset<Row> nulls =
-        types(100).withColumn("x", org.apache.spark.sql.functions.expr("if(id = 50, null, x)"));
+    Dataset<Row> nulls = types(100).withColumn("x", expr("if(id = 50, null, x)"));
     Dataset<Row> tensors = nulls.withColumn("x", WeftTensors.column("x", DataType.FLOAT32, 2));
     String message = "column x, row 17 of input partition 1: null is not float32[2]";
     assertThatThrownBy(() -> files(WeftFeed.shards(tensors, 2))).hasStackTraceContaining(message);
