@@ -56,8 +56,19 @@ public final class DevicePartitioner implements AutoCloseable {
    */
   public PendingPartitions byHash(
       CudaLane lane, DeviceTable table, int[] keys, int partitions, Event... after) {
+    int[] all = IntStream.range(0, table.layout().columns().size()).toArray();
+    return byHash(lane, table, keys, all, partitions, after);
+  }
+
+  /**
+   * Like the other method, but the partitions have only some columns of the table.
+   *
+   * @param kept numbers of these columns in the table, in the order of the partitions
+   */
+  public PendingPartitions byHash(
+      CudaLane lane, DeviceTable table, int[] keys, int[] kept, int partitions, Event... after) {
     HostEvent used = new HostEvent("the partitioning of " + table);
-    PartitionRequest request = PartitionRequest.byHash(table, keys, partitions);
+    PartitionRequest request = PartitionRequest.byHash(table, keys, kept, partitions);
     return start(lane, table, request, used, after);
   }
 
@@ -130,8 +141,8 @@ public final class DevicePartitioner implements AutoCloseable {
   }
 
   /**
-   * A table to partition, with the keys or the given partition numbers. Addresses are those at
-   * creation, so the caller must keep the memory. Immutable; thread-safe.
+   * The columns of a table to partition, with the keys or the given partition numbers. Addresses
+   * are those at creation, so the caller must keep the memory. Immutable; thread-safe.
    */
   static final class PartitionRequest {
     private final TableLayout layout;
@@ -147,15 +158,30 @@ public final class DevicePartitioner implements AutoCloseable {
 
     private PartitionRequest(
         DeviceTable table, List<KernelColumn> keys, long ids, long order, int partitions) {
+      this(
+          table.layout(),
+          IntStream.range(0, table.layout().columns().size())
+              .mapToObj(c -> KernelColumn.of(table, c))
+              .toList(),
+          keys,
+          ids,
+          order,
+          partitions);
+    }
+
+    private PartitionRequest(
+        TableLayout layout,
+        List<KernelColumn> columns,
+        List<KernelColumn> keys,
+        long ids,
+        long order,
+        int partitions) {
       if (partitions < 1 || partitions > DevicePartitioner.MAX_PARTITIONS) {
         throw new IllegalArgumentException(
             partitions + " partitions are not 1 to " + DevicePartitioner.MAX_PARTITIONS);
       }
-      this.layout = table.layout();
-      this.columns =
-          IntStream.range(0, layout.columns().size())
-              .mapToObj(c -> KernelColumn.of(table, c))
-              .toList();
+      this.layout = layout;
+      this.columns = columns;
       this.strings = columns.stream().filter(KernelColumn::isString).toList();
       this.keys = keys;
       this.ids = ids;
@@ -163,7 +189,7 @@ public final class DevicePartitioner implements AutoCloseable {
       this.partitions = partitions;
     }
 
-    static PartitionRequest byHash(DeviceTable table, int[] keys, int partitions) {
+    static PartitionRequest byHash(DeviceTable table, int[] keys, int[] kept, int partitions) {
       TableLayout layout = table.layout();
       for (int key : keys) {
         if (key < 0
@@ -174,7 +200,11 @@ public final class DevicePartitioner implements AutoCloseable {
       }
       List<KernelColumn> hashed =
           IntStream.of(keys).mapToObj(key -> KernelColumn.of(table, key)).toList();
-      return new PartitionRequest(table, hashed, 0, 0, partitions);
+      List<KernelColumn> columns =
+          IntStream.range(0, kept.length)
+              .mapToObj(c -> KernelColumn.of(table, kept[c]).withNumber(c))
+              .toList();
+      return new PartitionRequest(layout.only(kept), columns, hashed, 0, 0, partitions);
     }
 
     static PartitionRequest byIds(DeviceTable table, CudaMemory ids, int partitions) {
@@ -195,6 +225,7 @@ public final class DevicePartitioner implements AutoCloseable {
       }
     }
 
+    /** The layout of a table with these columns. */
     TableLayout layout() {
       return layout;
     }

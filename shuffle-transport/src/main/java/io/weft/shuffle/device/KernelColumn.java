@@ -42,6 +42,11 @@ record KernelColumn(
     return new KernelColumn(data, validity, other, bytes, kind, number);
   }
 
+  /** A copy with another number. */
+  KernelColumn withNumber(int other) {
+    return new KernelColumn(data, validity, offsets, bytes, kind, other);
+  }
+
   boolean isString() {
     return kind.isString();
   }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.IntStream;
 
 /**
  * The offsets of all parts of a table within its memory range. Each column has these sections,
@@ -80,6 +81,14 @@ public final class TableLayout {
   /** Creates the layout of a table whose columns all have fixed width. */
   public static TableLayout fixed(List<TableColumn> columns, int rows) {
     return of(columns, rows, new long[columns.size()]);
+  }
+
+  /** The layout of a table that has only some of these columns, in a given order. */
+  public TableLayout only(int... numbers) {
+    return of(
+        IntStream.of(numbers).mapToObj(columns::get).toList(),
+        rows,
+        IntStream.of(numbers).mapToLong(c -> stringBytes[c]).toArray());
   }
 
   private static long requireRoom(long at, long bytes) {

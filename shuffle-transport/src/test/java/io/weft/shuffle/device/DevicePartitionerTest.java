@@ -79,6 +79,29 @@ class DevicePartitionerTest {
     }
   }
 
+  /** Each key and each kept column is of any kind, in another order than in the table. */
+  @ParameterizedTest
+  @CsvSource({"1, 0, 2", "2, 1, 3", "3, 5000, 7", "4, 300, 1000"})
+  void keysNeedNotBeKept(long seed, int rows, int partitions) {
+    RandomTable random = new RandomTable(seed, 3, 20);
+    List<TableColumn> columns = random.columns(ColumnKind.values().length);
+    int[] keys = keysOf(columns);
+    int[] kept = IntStream.range(0, columns.size()).map(c -> columns.size() - 1 - c).toArray();
+    for (int[] some : List.of(kept, new int[] {kept[3]}, new int[] {0, 2, 0}, new int[0])) {
+      try (HostTable table = random.fill(gpu.pinned, columns, rows);
+          DeviceTable there = table.upload(gpu.lane, gpu.memory);
+          PendingPartitions pending = partitioner.byHash(gpu.lane, there, keys, some, partitions);
+          PartitionedTable made = pending.pack(TableGpu.deadline())) {
+        assertPartitions(
+            new PartitionCheck(table, some),
+            made,
+            partitions,
+            row -> SparkHash.partition(table, keys, row, partitions),
+            IntStream.range(0, rows).toArray());
+      }
+    }
+  }
+
   private void assertPartitions(
       HostTable table, PartitionedTable made, int partitions, IntUnaryOperator partitionOf) {
     int[] order = IntStream.range(0, table.layout().rows()).toArray();
@@ -91,9 +114,17 @@ class DevicePartitionerTest {
       int partitions,
       IntUnaryOperator partitionOf,
       int[] order) {
+    assertPartitions(new PartitionCheck(table), made, partitions, partitionOf, order);
+  }
+
+  private void assertPartitions(
+      PartitionCheck check,
+      PartitionedTable made,
+      int partitions,
+      IntUnaryOperator partitionOf,
+      int[] order) {
     assertThat(made.partitions()).isEqualTo(partitions);
-    int[] partitionOfRow = IntStream.range(0, table.layout().rows()).map(partitionOf).toArray();
-    PartitionCheck check = new PartitionCheck(table);
+    int[] partitionOfRow = IntStream.range(0, order.length).map(partitionOf).toArray();
     for (int p = 0; p < partitions; p++) {
       int partition = p;
       int[] rows = IntStream.of(order).filter(row -> partitionOfRow[row] == partition).toArray();

@@ -253,7 +253,7 @@ public final class BatchRows {
           int start = list.offset(index);
           int count = list.offset(index + 1) - start;
           row.update(ordinal, copy.copy(list.getChild(0).values(), start, count));
-        } else if (vector instanceof TensorVector tensors && tensors.hasTensors()) {
+        } else if (vector instanceof ContiguousVector tensors && tensors.hasTensors()) {
           row.update(ordinal, copy.copy(tensors.elements(index), 0, tensors.elementsOfValue()));
         } else {
           otherwise.set(row, vector, source, index);

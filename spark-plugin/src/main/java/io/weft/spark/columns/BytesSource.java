@@ -298,6 +298,10 @@ final class BytesSource {
             && !narrow(offHeap, form)
             && found(null, offHeap.valuesNativeAddress());
       }
+      if (vector instanceof ContiguousVector contiguous) {
+        long values = contiguous.values(form.width());
+        return values != 0 && found(null, values);
+      }
       // Subclasses may change what the getters return.
       if (vector.getClass() == ArrowColumnVector.class) {
         return arrow(((ArrowColumnVector) vector).getValueVector(), form);

@@ -226,7 +226,13 @@ abstract class ColumnBuilder {
 
     @Override
     void appendElements(ColumnVector vector, int row, int partition) {
-      child(0).appendAll(vector.getArray(row), partition);
+      if (child(0) instanceof FixedBuilder elements
+          && vector instanceof ContiguousVector tensors
+          && tensors.hasTensors()) {
+        elements.appendRun(tensors.elements(row), tensors.elementsOfValue(), partition);
+      } else {
+        child(0).appendAll(vector.getArray(row), partition);
+      }
     }
 
     @Override

@@ -4,9 +4,11 @@ import io.weft.memory.Extent;
 import io.weft.shuffle.store.MapOutputWriter;
 import io.weft.spark.columns.PartitionBuilders.ChunkSink;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.function.IntUnaryOperator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * Splits a map task's rows into chunks of an exact number of rows, independent of their size.
@@ -21,6 +23,11 @@ public final class ExactScatter implements AutoCloseable {
   private final int chunkRows;
   private final IntUnaryOperator partitionOf;
   private final int[] rows;
+  private final Selection selection = new Selection();
+
+  /** Rows that are about to be appended, by lane. */
+  private final int[] added;
+
   private final BufferPool pool;
   private final PartitionBuilders builders;
   private boolean closed;
@@ -45,6 +52,7 @@ public final class ExactScatter implements AutoCloseable {
     this.chunkRows = chunkRows;
     this.partitionOf = partitionOf;
     this.rows = new int[partitions];
+    this.added = new int[lanes];
     this.pool = BufferPool.borrow();
     this.builders =
         new PartitionBuilders(
@@ -82,14 +90,51 @@ public final class ExactScatter implements AutoCloseable {
     try {
       builders.append(row, lane);
     } catch (BatchTooLargeException e) {
-      throw new IOException(
-          "A batch of %d rows or its column has more than %d bytes or elements: ask for fewer rows"
-              .formatted(chunkRows, BatchTooLargeException.LIMIT),
-          e);
+      throw tooLarge(e);
     }
     if (builders.rows(lane) == chunkRows) {
       builders.flush(lane, false);
     }
+  }
+
+  private IOException tooLarge(BatchTooLargeException cause) {
+    return new IOException(
+        "A batch of %d rows or its column has more than %d bytes or elements: ask for fewer rows"
+            .formatted(chunkRows, BatchTooLargeException.LIMIT),
+        cause);
+  }
+
+  /**
+   * Appends the rows of a batch, column by column.
+   *
+   * @param batch with the schema's columns in their order; the caller may change it afterwards
+   * @param lanes of its rows; may be longer than the batch
+   * @throws IOException if the output has no room for a chunk, or a chunk's rows are too large
+   */
+  public void append(ColumnarBatch batch, int[] lanes) throws IOException {
+    for (int start = 0; start < batch.numRows(); ) {
+      int end = untilFull(lanes, start, batch.numRows());
+      selection.byPartition(lanes, start, end, added.length);
+      try {
+        builders.append(batch, selection);
+      } catch (BatchTooLargeException e) {
+        throw tooLarge(e);
+      }
+      if (builders.rows(lanes[end - 1]) == chunkRows) {
+        builders.flush(lanes[end - 1], false);
+      }
+      start = end;
+    }
+  }
+
+  /** Returns the end of the rows that can be appended at once: the last one fills its lane. */
+  private int untilFull(int[] lanes, int start, int end) {
+    Arrays.fill(added, 0);
+    int row = start;
+    while (row < end && builders.rows(lanes[row]) + ++added[lanes[row]] < chunkRows) {
+      row++;
+    }
+    return Math.min(row + 1, end);
   }
 
   /** Writes the remaining rows of the lanes. */

@@ -97,6 +97,13 @@ final class FixedBuilder extends ColumnBuilder {
     added(partition, count);
   }
 
+  /** Appends contiguous values, none of them null. */
+  void appendRun(long source, int count, int partition) {
+    BulkCopy.bytes(null, source, reserve(partition, count), (long) width * count);
+    validity().appendValid(partition, rows(partition), count);
+    added(partition, count);
+  }
+
   @Override
   void appendAll(ArrayData array, int partition) {
     if (form != StorageForm.DECIMAL128

@@ -11,6 +11,7 @@ import io.weft.spark.shuffle.MapWriter;
 import io.weft.spark.shuffle.ShuffleBlocks;
 import io.weft.spark.shuffle.ShuffleRoutes.RouteTaken;
 import java.io.IOException;
+import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
@@ -32,16 +33,16 @@ import scala.collection.Iterator;
 final class FeedDependency extends PortableDependency<InternalRow> implements ExchangeDependency {
   private final FeedSpec spec;
   private final boolean batches;
+  private final List<Integer> keys;
   private final CollectionAccumulator<MapRows> written;
 
   /**
-   * @param rows of the spec's schema; with keys, followed by the rank of each row
-   * @param batches whether there are batches instead, without ranks; devices hash the keys then
+   * @param rows the elements of the input, in their order
    * @param written collects the reports of the map tasks
    */
   FeedDependency(
       RDD<InternalRow> rows,
-      boolean batches,
+      FeedInput input,
       FeedSpec spec,
       CollectionAccumulator<MapRows> written) {
     super(
@@ -52,7 +53,8 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
         InternalRow.class,
         RowChecksumMode.NONE);
     this.spec = spec;
-    this.batches = batches;
+    this.batches = input.batches();
+    this.keys = input.keys();
     this.written = written;
   }
 
@@ -68,7 +70,7 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
   @Override
   public RouteTaken route() {
     return new RouteTaken(
-        spec.onGpus() == null ? "feed" : "feed on GPUs",
+        spec.onGpus() ? "feed on GPUs" : "feed",
         "its rows go to the ranks of a feed",
         spec.ranks());
   }
@@ -82,11 +84,16 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
     return batches;
   }
 
+  /** Numbers of the key columns; see {@link FeedInput#keys}. */
+  List<Integer> keys() {
+    return keys;
+  }
+
   /** Returns the rows of a map task's records, with their ranks if the feed has keys. */
   @SuppressWarnings("unchecked")
   Iterator<InternalRow> rows(Iterator<?> records) {
     return batches
-        ? FeedRows.of((Iterator<ColumnarBatch>) records, spec)
+        ? FeedRows.of((Iterator<ColumnarBatch>) records, spec, keys)
         : (Iterator<InternalRow>) records;
   }
 
@@ -97,8 +104,8 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
       ShuffleWriteMetricsReporter metrics,
       ExecutorExchange exchange,
       BlockSizes sizes) {
-    String obstacle = spec.onGpus() == null ? "" : ExecutorGpu.current().exchangeObstacle();
-    return spec.onGpus() == null || !obstacle.isEmpty()
+    String obstacle = spec.onGpus() ? ExecutorGpu.current().exchangeObstacle() : "";
+    return !spec.onGpus() || !obstacle.isEmpty()
         ? new FeedWriter<>(this, mapId, context, metrics, exchange, written, obstacle)
         : new GpuFeedWriter<>(this, mapId, context, metrics, exchange, written);
   }
@@ -159,7 +166,7 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
     @Override
     public void write(Iterator<Product2<K, V>> records) throws IOException {
       long start = System.nanoTime();
-      long count = writeRows(dependency.rows(records));
+      long count = pass(records);
       scatter.finish();
       if (mustPublish(count > 0)) {
         output().publish();
@@ -171,12 +178,18 @@ final class FeedDependency extends PortableDependency<InternalRow> implements Ex
       metrics.incWriteTime(System.nanoTime() - start);
     }
 
-    private long writeRows(Iterator<InternalRow> rows) throws IOException {
+    @SuppressWarnings("unchecked")
+    private long pass(Object records) throws IOException {
+      int partition = context.partitionId();
+      if (dependency.batches() && spec.seed().isEmpty()) {
+        Iterator<ColumnarBatch> batches = (Iterator<ColumnarBatch>) records;
+        return FeedColumns.pass(batches, spec, dependency.keys(), partition, scatter);
+      }
       int rankOrdinal = spec.schema().size();
       return FeedRows.pass(
-          rows,
+          dependency.rows((Iterator<?>) records),
           spec,
-          context.partitionId(),
+          partition,
           row -> scatter.append(row, spec.byKey() ? row.getInt(rankOrdinal) : 0));
     }
   }

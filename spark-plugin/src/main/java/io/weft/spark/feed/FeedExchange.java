@@ -32,11 +32,9 @@ import org.apache.spark.executor.TempShuffleReadMetrics;
 import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.resource.ResourceProfile;
-import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.functions;
 import org.apache.spark.util.CollectionAccumulator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -79,12 +77,14 @@ final class FeedExchange implements AutoCloseable {
    */
   static FeedExchange run(Dataset<Row> data, FeedSpec spec, List<String> keys) {
     FeedRequirements.check(spec);
-    if (spec.onGpus() == null) {
-      return runMapSide(data, spec, keys);
+    FeedInput input = FeedInput.of(data, spec, keys);
+    if (!spec.onGpus()) {
+      return runMapSide(input, spec);
     }
     Optional<String> obstacle = GpuRoute.obstacle(spec, SparkEnv.get().conf());
     if (obstacle.isEmpty()) {
-      FeedExchange exchange = runMapSide(data, spec, keys);
+      GpuRoute.logCopies(input, spec);
+      FeedExchange exchange = runMapSide(input, spec);
       obstacle = GpuRoute.obstacle(exchange.reports.value(), exchange.registered());
       if (obstacle.isEmpty()) {
         return exchange;
@@ -92,23 +92,21 @@ final class FeedExchange implements AutoCloseable {
       exchange.close();
     }
     GpuRoute.log(obstacle.get());
-    return runMapSide(data, spec.onHosts(), keys);
+    return runMapSide(input, spec.onHosts());
   }
 
-  private static FeedExchange runMapSide(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    Optional<RDD<InternalRow>> batches = GpuRoute.batches(data, spec);
-    RDD<InternalRow> input = batches.orElseGet(() -> rows(data, spec, keys));
-    SparkContext context = input.sparkContext();
+  private static FeedExchange runMapSide(FeedInput input, FeedSpec spec) {
+    SparkContext context = input.elements().sparkContext();
     CollectionAccumulator<MapRows> reports = new CollectionAccumulator<>();
     context.register(reports);
     // The batch of a row depends on the rows before it.
     RDD<InternalRow> ordered =
-        NarrowRDD.orderSensitive(input, InternalRow.class, elements -> elements);
-    FeedDependency dependency = new FeedDependency(ordered, batches.isPresent(), spec, reports);
+        NarrowRDD.orderSensitive(input.elements(), InternalRow.class, elements -> elements);
+    FeedDependency dependency = new FeedDependency(ordered, input, spec, reports);
     FeedExchange exchange = new FeedExchange(context, dependency, reports);
     boolean dealt = false;
     try {
-      exchange.deal(input.getNumPartitions());
+      exchange.deal(ordered.getNumPartitions());
       exchange.report();
       dealt = true;
       return exchange;
@@ -129,19 +127,6 @@ final class FeedExchange implements AutoCloseable {
         .ifPresent(LOG::warn);
   }
 
-  /** With keys, the partition that Spark computes from them follows each row as a column. */
-  private static RDD<InternalRow> rows(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    Dataset<Row> rows = data;
-    if (spec.byKey()) {
-      Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
-      rows =
-          data.withColumn(
-              FeedRequirements.RANK_COLUMN,
-              functions.pmod(functions.hash(columns), functions.lit(spec.ranks())));
-    }
-    return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().toRdd();
-  }
-
   private void deal(int maps) throws SparkException {
     if (maps > 0) {
       context.submitMapStage(dependency).get();
@@ -149,8 +134,11 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  /** Returns the id of the registered output of each map task. */
+  /** Returns the id of the registered output of each map task; none if there are no map tasks. */
   private long[] registered() {
+    if (!tracker().containsShuffle(dependency.shuffleId())) {
+      return new long[0];
+    }
     ShuffleStatus status = tracker().shuffleStatuses().apply(dependency.shuffleId());
     return status.withMapStatuses(
         outputs ->

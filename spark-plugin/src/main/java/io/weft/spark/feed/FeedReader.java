@@ -71,7 +71,7 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
    */
   FeedShard shard(int[][] rows, int rank) {
     FeedPlan plan = FeedPlan.of(spec, rows);
-    if (spec.onGpus() != null) {
+    if (spec.onGpus()) {
       return new DeviceShardLoader(shuffleId, spec, plan, rank, context, metrics)
           .load(blocks, writersTo(rank));
     }

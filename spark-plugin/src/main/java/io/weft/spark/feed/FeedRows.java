@@ -61,27 +61,59 @@ final class FeedRows {
   }
 
   /**
-   * Returns the rows of batches, in their order. With keys, which must be those of {@link
-   * FeedSpec.OnGpus}, each row has its rank in a further column. A row is valid until the next one.
+   * Returns the rows of batches, in their order and {@link #ranked}.
+   *
+   * @param keys numbers of the key columns
    */
-  static Iterator<InternalRow> of(Iterator<ColumnarBatch> batches, FeedSpec spec) {
-    BatchRows conversion = new BatchRows(spec.schema());
-    Iterator<InternalRow> rows =
-        batches.flatMap(batch -> CollectionConverters.asScala(conversion.of(batch)));
-    if (!spec.byKey()) {
-      return rows;
-    }
-    UnsafeProjection withRank = UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec)));
-    return rows.map(withRank);
+  static Iterator<InternalRow> of(
+      Iterator<ColumnarBatch> batches, FeedSpec spec, List<Integer> keys) {
+    RankedBatches conversion = new RankedBatches(spec, keys);
+    return batches.flatMap(conversion::rows);
   }
 
-  private static List<Expression> columnsAndRank(FeedSpec spec) {
+  /** Converts batches to rows, {@link #ranked}. For one task thread. */
+  static final class RankedBatches {
+    private final BatchRows conversion;
+
+    /** Null without keys. */
+    private final UnsafeProjection withRank;
+
+    /**
+     * Prepares the conversion.
+     *
+     * @param keys numbers of the key columns
+     */
+    RankedBatches(FeedSpec spec, List<Integer> keys) {
+      this.conversion = new BatchRows(spec.schema());
+      this.withRank = spec.byKey() ? projection(spec, keys) : null;
+    }
+
+    /** Returns the rows of a batch. A row is valid until the next one. */
+    Iterator<InternalRow> rows(ColumnarBatch batch) {
+      Iterator<InternalRow> rows = CollectionConverters.asScala(conversion.of(batch));
+      return withRank == null ? rows : rows.map(withRank);
+    }
+  }
+
+  /**
+   * Adds its rank to each row as a further column, if the feed has keys. A row is valid until the
+   * next one.
+   */
+  static Iterator<InternalRow> ranked(
+      Iterator<InternalRow> rows, FeedSpec spec, List<Integer> keys) {
+    return spec.byKey() ? rows.map(projection(spec, keys)) : rows;
+  }
+
+  private static UnsafeProjection projection(FeedSpec spec, List<Integer> keys) {
+    return UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec, keys)));
+  }
+
+  private static List<Expression> columnsAndRank(FeedSpec spec, List<Integer> keyNumbers) {
     List<Expression> columns = new ArrayList<>();
     for (StructField field : spec.schema().fields()) {
       columns.add(new BoundReference(columns.size(), field.dataType(), field.nullable()));
     }
-    List<Expression> keys =
-        spec.onGpus().keys().stream().map(spec.schema()::fieldIndex).map(columns::get).toList();
+    List<Expression> keys = keyNumbers.stream().map(columns::get).toList();
     columns.add(new HashPartitioning(ScalaInterop.seq(keys), spec.ranks()).partitionIdExpression());
     return columns;
   }

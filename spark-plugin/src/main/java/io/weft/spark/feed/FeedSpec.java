@@ -1,7 +1,6 @@
 package io.weft.spark.feed;
 
 import java.io.Serializable;
-import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.types.StructType;
 
@@ -15,7 +14,7 @@ import org.apache.spark.sql.types.StructType;
  * @param shuffleSeed null for the order of the data
  * @param lastBatch the treatment of rows that fill no batch
  * @param dumpAt the step at which ranks dump their batch
- * @param onGpus how rows move from GPU to GPU; null if they move from host to host
+ * @param onGpus whether rows move from GPU to GPU, instead of from host to host
  */
 record FeedSpec(
     StructType schema,
@@ -25,7 +24,7 @@ record FeedSpec(
     Long shuffleSeed,
     LastBatch lastBatch,
     DumpAt dumpAt,
-    OnGpus onGpus)
+    boolean onGpus)
     implements Serializable {
   /** Creates the spec of a feed from host to host. */
   FeedSpec(
@@ -36,25 +35,22 @@ record FeedSpec(
       Long shuffleSeed,
       LastBatch lastBatch,
       DumpAt dumpAt) {
-    this(schema, ranks, batchRows, byKey, shuffleSeed, lastBatch, dumpAt, null);
+    this(schema, ranks, batchRows, byKey, shuffleSeed, lastBatch, dumpAt, false);
   }
 
   Optional<Long> seed() {
     return Optional.ofNullable(shuffleSeed);
   }
 
+  /** Returns the same feed from GPU to GPU. */
+  FeedSpec betweenGpus() {
+    return new FeedSpec(schema, ranks, batchRows, byKey, shuffleSeed, lastBatch, dumpAt, true);
+  }
+
   /** Returns the same feed from host to host. */
   FeedSpec onHosts() {
     return new FeedSpec(schema, ranks, batchRows, byKey, shuffleSeed, lastBatch, dumpAt);
   }
-
-  /**
-   * An exchange between GPUs.
-   *
-   * @param keys columns whose hash determines a row's rank; empty if the feed has no keys, or
-   *     devices cannot hash them
-   */
-  record OnGpus(List<String> keys) implements Serializable {}
 
   /**
    * The step to dump.

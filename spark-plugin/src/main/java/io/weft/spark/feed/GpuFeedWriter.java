@@ -9,11 +9,11 @@ import io.weft.shuffle.device.DeviceTable;
 import io.weft.shuffle.device.PendingPartitions;
 import io.weft.shuffle.device.TableLayout;
 import io.weft.shuffle.store.BlockKey;
-import io.weft.spark.columns.BatchRows;
 import io.weft.spark.columns.ChunkBuilder;
 import io.weft.spark.columns.ChunkView;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.feed.FeedDependency.FeedWriter;
+import io.weft.spark.feed.FeedRows.RankedBatches;
 import io.weft.spark.feed.GpuTables.UnitGather;
 import io.weft.spark.gpu.DeviceBatch;
 import io.weft.spark.gpu.DeviceExchange;
@@ -60,10 +60,14 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   private final ShuffleWriteMetricsReporter metrics;
   private final CollectionAccumulator<MapRows> reports;
   private final DeviceExchange device;
+  private final GpuTables tables;
   private final GpuChunkSplitter units;
   private final ChunkBuilder builder;
 
-  /** Null if the input is rows. */
+  /** Whether batches of the input are dealt on the device. */
+  private final boolean dealsBatches;
+
+  /** Null if batches are not gathered before they are dealt. */
   private final UnitGather gather;
 
   /** The rank of each row that is being collected on the host. */
@@ -97,16 +101,22 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     long batches = Math.max(1, unitBytes / batchBytes);
     long unitBatches = Math.max(1, Math.min(batches, MAX_UNIT_ROWS / spec.batchRows()));
     this.places = new int[Math.toIntExact(unitBatches * spec.batchRows())];
+    this.tables = GpuTables.of(spec);
     this.units =
         new GpuChunkSplitter(
             device,
-            GpuTables.of(spec),
+            tables,
+            dependency.keys(),
             spec.ranks(),
             "feed-%d-map-%d".formatted(dependency.shuffleId(), mapId),
             context::killTaskIfInterrupted);
     freeAtEnd(units::close); // It owns a lane, also if the rest of the constructor fails.
     this.builder = new ChunkBuilder(spec.schema(), exchange.arena(), this::upload);
-    this.gather = dependency.batches() ? gather() : null;
+    boolean keepsThem =
+        dependency.batches() && GpuTables.inputObstacle(spec, dependency.keys()).isEmpty();
+    boolean gathers = keepsThem && !(spec.byKey() && spec.seed().isEmpty());
+    this.gather = gathers ? gather() : null;
+    this.dealsBatches = keepsThem && (gather != null || !gathers);
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
@@ -166,9 +176,9 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   public void write(Iterator<Product2<K, V>> records) throws IOException {
     long start = System.nanoTime();
     long count =
-        gather == null
-            ? FeedRows.pass(counted(records), spec, context.partitionId(), this::append)
-            : writeBatches((Iterator<ColumnarBatch>) (Iterator<?>) records);
+        dealsBatches
+            ? writeBatches((Iterator<ColumnarBatch>) (Iterator<?>) records)
+            : FeedRows.pass(counted(records), spec, context.partitionId(), this::append);
     builder.flush();
     if (gather != null) {
       gather.finish();
@@ -198,30 +208,38 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
   /** Batches that are not on the device, or have nulls, are checked and uploaded as rows. */
   private long writeBatches(Iterator<ColumnarBatch> batches) throws IOException {
     TensorCheck check = new TensorCheck(spec.schema(), context.partitionId());
-    BatchRows conversion = new BatchRows(spec.schema());
-    GpuTables tables = GpuTables.of(spec);
+    RankedBatches conversion = new RankedBatches(spec, dependency.keys());
     long count = 0;
     while (batches.hasNext()) {
       ColumnarBatch batch = batches.next();
       context.killTaskIfInterrupted();
       count += batch.numRows();
-      Optional<DeviceBatch> there = DeviceBatch.of(batch);
+      Optional<DeviceBatch> there = DeviceBatch.of(batch, spec.schema());
       if (there.filter(tables::areIn).isPresent()) {
         builder.flush();
-        gather.add(there.get().table(), tables.ordinals());
+        addBatch(there.get().table());
         check.skip(batch.numRows());
         FeedCounters.add(FeedCounter.GPU_INPUT_KEPT, 1);
         continue;
       }
       there.ifPresent(left -> FeedCounters.add(FeedCounter.GPU_INPUT_LEFT, 1));
-      java.util.Iterator<InternalRow> rows = conversion.of(batch);
+      Iterator<InternalRow> rows = conversion.rows(batch);
       while (rows.hasNext()) {
         InternalRow row = rows.next();
         check.next(row);
-        append(row, 0);
+        // Gathered rows get their ranks later.
+        append(row, gather == null ? row.getInt(spec.schema().size()) : 0);
       }
     }
     return count;
+  }
+
+  private void addBatch(DeviceTable table) {
+    if (gather != null) {
+      gather.add(table, tables.ordinals());
+    } else if (table.rows() > 0) {
+      units.add(table);
+    }
   }
 
   private void append(InternalRow row) throws IOException {
@@ -260,6 +278,13 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
 
     private final DeviceExchange device;
     private final GpuTables tables;
+
+    /** Numbers of the keys in a table of a query. */
+    private final int[] queryKeys;
+
+    /** Numbers of the keys in a uploaded or gathered table; none if the device cannot hash them. */
+    private final int[] keys;
+
     private final int ranks;
     private final Runnable cancelCheck;
     private final DeviceUploads uploads;
@@ -268,13 +293,21 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
     /**
      * Starts without tables.
      *
+     * @param keys numbers of the keys in the feed
      * @param name of the lane
      * @param cancelCheck is called during waits, and throws if the output is no longer needed
      */
     GpuChunkSplitter(
-        DeviceExchange device, GpuTables tables, int ranks, String name, Runnable cancelCheck) {
+        DeviceExchange device,
+        GpuTables tables,
+        List<Integer> keys,
+        int ranks,
+        String name,
+        Runnable cancelCheck) {
       this.device = device;
       this.tables = tables;
+      this.queryKeys = keys.stream().mapToInt(Integer::intValue).toArray();
+      this.keys = tables.keys(keys);
       this.ranks = ranks;
       this.cancelCheck = cancelCheck;
       this.uploads = device.gpu().uploads(name);
@@ -314,13 +347,28 @@ final class GpuFeedWriter<K, V> extends MapWriter<K, V> {
       }
     }
 
+    /**
+     * Starts to split a table of a query, with all columns of the feed, by its keys. It can be
+     * closed when this returns.
+     */
+    void add(DeviceTable table) {
+      int[] kept = tables.ordinals();
+      try (PendingPartitions pending =
+          device.withRoom(
+              SCRATCH_BYTES * table.rows(),
+              cancelCheck,
+              () -> device.partitioner().byHash(uploads.lane(), table, queryKeys, kept, ranks))) {
+        units.pack(pending, table.layout().only(kept).bytes());
+      }
+    }
+
     private PendingPartitions split(DeviceTable table, int[] places) {
       long scratch = SCRATCH_BYTES * table.rows();
-      if (tables.isHashed()) {
+      if (keys.length > 0) {
         return device.withRoom(
             scratch,
             cancelCheck,
-            () -> device.partitioner().byHash(uploads.lane(), table, tables.keys(), ranks));
+            () -> device.partitioner().byHash(uploads.lane(), table, keys, ranks));
       }
       long length = 4L * table.rows();
       try (CudaMemory ids = device.take(length, cancelCheck)) {

@@ -4,7 +4,6 @@ import io.weft.shuffle.peer.PathRules;
 import io.weft.spark.config.PathSettings;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
-import io.weft.spark.sql.DeviceRoute;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -12,11 +11,6 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.execution.QueryExecution;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,15 +37,6 @@ final class GpuRoute {
         : Optional.empty();
   }
 
-  /** Returns the keys if devices can hash them; otherwise none, and Spark hashes them. */
-  static List<String> hashedKeys(FeedSpec spec, List<String> keys) {
-    try {
-      return GpuTables.canHash(GpuBatchLayout.of(spec), keys) ? keys : List.of();
-    } catch (IllegalArgumentException e) {
-      return List.of(); // Nothing can be on a GPU; the error follows later.
-    }
-  }
-
   /**
    * Why they cannot, as the map tasks found: in that case their rows are on the host.
    *
@@ -66,21 +51,14 @@ final class GpuRoute {
         .findFirst();
   }
 
-  /**
-   * Returns the batches of a query instead of its rows, if they are on GPUs and map tasks can deal
-   * them there. Logs the reason if they are on GPUs, but cannot.
-   */
-  static Optional<RDD<InternalRow>> batches(Dataset<Row> data, FeedSpec spec) {
-    QueryExecution query = ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution();
-    if (spec.onGpus() == null || !DeviceRoute.endsOnDevices(query)) {
-      return Optional.empty();
+  /** Logs why batches of a query are copied to the host before they are dealt, if they are. */
+  static void logCopies(FeedInput input, FeedSpec spec) {
+    if (input.batches()) {
+      GpuTables.inputObstacle(spec, input.keys())
+          .ifPresent(
+              why ->
+                  LOG.info("Map tasks of a feed copy batches on GPUs to the host first: {}", why));
     }
-    Optional<String> obstacle = GpuTables.inputObstacle(spec);
-    if (obstacle.isPresent()) {
-      LOG.info("Map tasks of a feed copy batches on GPUs to the host first: {}", obstacle.get());
-      return Optional.empty();
-    }
-    return DeviceRoute.batches(query);
   }
 
   /** Logs a reason once, and counts it for the UI. */

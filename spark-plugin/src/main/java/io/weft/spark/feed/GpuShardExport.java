@@ -1,10 +1,13 @@
 package io.weft.spark.feed;
 
 import io.weft.device.Event;
+import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
+import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.IpcHandle;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.LeasedFolder;
+import io.weft.spark.feed.DeviceShard.ExchangedBatch;
 import io.weft.spark.gpu.SharedGpu.ExportedMemory;
 import io.weft.spark.runtime.LentFolders;
 import io.weft.spark.runtime.WeftExecutor;
@@ -15,12 +18,15 @@ import java.util.HexFormat;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
-/** Uploads a rank's batches to GPU memory that other processes can map. */
+/** Puts a rank's batches into GPU memory that other processes can map. */
 final class GpuShardExport {
   private GpuShardExport() {}
 
+  /** What a shard's memory holds. */
+  private record Content(int batches, long rows) {}
+
   /**
-   * Uploads the batches and keeps them in this executor under a number.
+   * Copies or uploads the batches, and keeps them in this executor under a number.
    *
    * @param task of this attempt; if it fails after all, or is killed, the memory is freed
    * @throws IllegalStateException if the executor has no GPU, or too little GPU memory
@@ -28,21 +34,56 @@ final class GpuShardExport {
    */
   static GpuFeedExport.Shard write(FeedShard shard, int number, TaskContext task)
       throws IOException {
-    List<FeedShard.ShardChunk> batches = shard.epoch(0);
     try (RankGpu gpu = RankGpu.open(shard, task)) {
-      long bytes = Math.max(1, batches.size() * gpu.layout().bytes());
+      long bytes = Math.max(1, shard.steps() * gpu.layout().bytes());
       CudaMemory memory = gpu.take(bytes);
+      Content content;
       try {
-        upload(gpu, batches, memory);
+        content =
+            shard.onDevice() == null
+                ? upload(gpu, shard.epoch(0), memory)
+                : copy(gpu, shard, memory);
       } catch (RuntimeException | Error e) {
         memory.close();
         throw e;
       }
-      return keep(shard, number, task, gpu.gpu().share(memory));
+      return keep(shard, content, number, task, gpu.gpu().share(memory));
     }
   }
 
-  private static void upload(RankGpu gpu, List<FeedShard.ShardChunk> batches, CudaMemory memory) {
+  /** Copies batches that are on the device. */
+  private static Content copy(RankGpu gpu, FeedShard shard, CudaMemory memory) {
+    List<ExchangedBatch> batches =
+        shard.plan().order(shard.rank(), 0).stream().map(shard.onDevice().batches()::get).toList();
+    CudaLane lane = gpu.uploads().lane();
+    long start = memory.address();
+    Event copied =
+        lane.submit(
+            "the copy of the batches of rank " + shard.rank(),
+            () -> {
+              for (int i = 0; i < batches.size(); i++) {
+                copy(lane.stream(), gpu.layout(), batches.get(i), start + i * gpu.layout().bytes());
+              }
+            });
+    memory.usedUntil(copied);
+    batches.forEach(batch -> batch.usedUntil(copied));
+    copied.await(gpu.deadline());
+    return new Content(batches.size(), batches.stream().mapToLong(ExchangedBatch::rows).sum());
+  }
+
+  private static void copy(
+      CudaStream stream, GpuBatchLayout layout, ExchangedBatch batch, long start) {
+    for (int c = 0; c < layout.columns().size(); c++) {
+      GpuBatchLayout.Place place = layout.columns().get(c);
+      long bytes = place.type(batch.rows()).bytes();
+      if (bytes > 0) {
+        stream.copyOnDevice(start + place.offset(), batch.addresses().get(c), bytes);
+      }
+    }
+  }
+
+  private static Content upload(
+      RankGpu gpu, List<FeedShard.ShardChunk> batches, CudaMemory memory) {
     List<Event> uploads = new ArrayList<>();
     for (int i = 0; i < batches.size(); i++) {
       uploads.add(gpu.upload(batches.get(i), memory, i * gpu.layout().bytes()));
@@ -50,10 +91,13 @@ final class GpuShardExport {
     for (Event upload : uploads) {
       upload.await(gpu.deadline());
     }
+    return new Content(
+        batches.size(), batches.stream().mapToLong(batch -> batch.view().rows()).sum());
   }
 
   private static GpuFeedExport.Shard keep(
-      FeedShard shard, int number, TaskContext task, ExportedMemory run) throws IOException {
+      FeedShard shard, Content content, int number, TaskContext task, ExportedMemory run)
+      throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
     String name =
         "feed-%d-rank-%d-task-%d-gpu".formatted(number, shard.rank(), task.taskAttemptId());
@@ -67,12 +111,11 @@ final class GpuShardExport {
     }
     LentFolders.keep(number, folder, run::close);
     ShardExport.releaseIfFailed(task, number, folder);
-    return described(shard, here, folder, run.handle());
+    return described(shard, content, here, folder, run.handle());
   }
 
   private static GpuFeedExport.Shard described(
-      FeedShard shard, PeerAddress here, LeasedFolder folder, IpcHandle handle) {
-    List<FeedShard.ShardChunk> batches = shard.epoch(0);
+      FeedShard shard, Content content, PeerAddress here, LeasedFolder folder, IpcHandle handle) {
     return new GpuFeedExport.Shard(
         shard.rank(),
         here.host(),
@@ -83,7 +126,7 @@ final class GpuShardExport {
         HexFormat.of().formatHex(handle.handle()),
         handle.offset(),
         handle.bytes(),
-        batches.size(),
-        batches.stream().mapToLong(batch -> batch.view().rows()).sum());
+        content.batches(),
+        content.rows());
   }
 }

@@ -18,6 +18,7 @@ import io.weft.spark.feed.FeedRows.ShuffleOrder;
 import io.weft.spark.feed.arrow.TensorColumn;
 import io.weft.spark.gpu.DeviceBatch;
 import io.weft.spark.gpu.DeviceExchange;
+import io.weft.spark.gpu.TableTypes;
 import io.weft.tensor.Tensor;
 import io.weft.tensor.TensorType;
 import java.util.ArrayList;
@@ -41,18 +42,15 @@ final class GpuTables {
 
   private final List<GpuBatchLayout.Place> places;
   private final List<TableColumn> columns;
-  private final int[] keys;
 
-  private GpuTables(List<GpuBatchLayout.Place> places, List<String> keyNames) {
+  private GpuTables(List<GpuBatchLayout.Place> places) {
     this.places = places;
     this.columns = places.stream().map(place -> type(place.column())).toList();
-    List<String> names = places.stream().map(place -> place.column().name()).toList();
-    this.keys = keyNames.stream().mapToInt(names::indexOf).toArray();
   }
 
   /** Creates the tables of a feed between GPUs. */
   static GpuTables of(FeedSpec spec) {
-    return new GpuTables(GpuBatchLayout.of(spec).columns(), spec.onGpus().keys());
+    return new GpuTables(GpuBatchLayout.of(spec).columns());
   }
 
   private static TableColumn type(TensorColumn column) {
@@ -74,29 +72,21 @@ final class GpuTables {
   }
 
   /**
-   * Returns whether the device can hash a feed by these columns: all must be numbers of the feed.
+   * Returns the numbers of the keys in these tables, for devices to hash; none if the feed has no
+   * keys, or if a key is not one of its numbers.
    *
-   * @param keyNames empty for a feed without keys
+   * @param numbers of the keys in the feed
    */
-  static boolean canHash(GpuBatchLayout layout, List<String> keyNames) {
-    return !keyNames.isEmpty()
-        && keyNames.stream()
+  int[] keys(List<Integer> numbers) {
+    List<Integer> places = IntStream.of(ordinals()).boxed().toList();
+    boolean canHash =
+        numbers.stream()
+            .map(places::indexOf)
             .allMatch(
-                key ->
-                    layout.columns().stream()
-                        .map(GpuBatchLayout.Place::column)
-                        .anyMatch(
-                            column ->
-                                column.name().equals(key)
-                                    && column.source() == TensorColumn.Source.NUMBER));
-  }
-
-  /**
-   * Returns whether the device computes a row's rank as a hash; otherwise the rank is uploaded with
-   * the row.
-   */
-  boolean isHashed() {
-    return keys.length > 0;
+                place ->
+                    place >= 0
+                        && this.places.get(place).column().source() == TensorColumn.Source.NUMBER);
+    return canHash ? numbers.stream().mapToInt(places::indexOf).toArray() : new int[0];
   }
 
   /**
@@ -122,26 +112,31 @@ final class GpuTables {
     return uploaded;
   }
 
-  /** Numbers of the columns that are hashed, in their order. */
-  int[] keys() {
-    return keys.clone();
-  }
-
   /**
    * Why map tasks cannot deal batches of a query on the device; empty if they can. The feed itself
    * can be on devices.
+   *
+   * @param keys numbers of the keys in the feed
    */
-  static Optional<String> inputObstacle(FeedSpec spec) {
-    if (spec.byKey() && spec.onGpus().keys().isEmpty()) {
-      return Optional.of("a key is not one of the feed's numbers");
+  static Optional<String> inputObstacle(FeedSpec spec, List<Integer> keys) {
+    for (int key : keys) {
+      if (!TableTypes.isKey(spec.schema().fields()[key])) {
+        return Optional.of("no GPU hashes key " + spec.schema().fields()[key].name());
+      }
     }
     for (TensorColumn column : TensorCheck.columns(spec.schema())) {
       if (!column.fixed()) {
         return Optional.of("the shape of column " + column.name() + " is checked on the host");
       }
     }
-    return spec.seed().isPresent() && rowBytes(spec).isEmpty()
-        ? Optional.of("the feed is shuffled and the bytes of its rows vary")
+    if (spec.seed().isEmpty()) {
+      return Optional.empty();
+    }
+    if (rowBytes(spec).isEmpty()) {
+      return Optional.of("the feed is shuffled and the bytes of its rows vary");
+    }
+    return spec.byKey() && of(spec).keys(keys).length == 0
+        ? Optional.of("the feed is shuffled and a key is not one of its numbers")
         : Optional.empty();
   }
 

@@ -1,6 +1,8 @@
 package io.weft.spark.feed;
 
+import io.weft.shuffle.device.ColumnKind;
 import io.weft.spark.feed.arrow.TensorColumn;
+import io.weft.spark.gpu.DeviceBatch;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -11,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -21,6 +24,7 @@ final class TensorCheck {
   /** Bytes before an array's null bits: its element count. */
   private static final int COUNT_BYTES = 8;
 
+  private final StructType schema;
   private final List<TensorColumn> columns;
   private final boolean[] nullable;
   private final int partition;
@@ -32,6 +36,7 @@ final class TensorCheck {
    * @param partition of the input, for errors
    */
   TensorCheck(StructType schema, int partition) {
+    this.schema = schema;
     this.columns = columns(schema).stream().filter(TensorCheck::hasShape).toList();
     this.partition = partition;
     this.nullable = new boolean[schema.size()];
@@ -64,6 +69,24 @@ final class TensorCheck {
       check(column, values);
     }
     row++;
+  }
+
+  /**
+   * Whether the rows of a batch need no check: no column has a shape, or all that do are tensors of
+   * that shape in a table on a GPU, without nulls.
+   */
+  boolean areValid(ColumnarBatch batch) {
+    if (columns.isEmpty()) {
+      return true;
+    }
+    Optional<DeviceBatch> there = DeviceBatch.of(batch, schema);
+    return there.isPresent()
+        && columns.stream()
+            .allMatch(
+                column ->
+                    there.get().table().layout().columns().get(column.ordinal()).kind()
+                            == ColumnKind.TENSOR
+                        && !batch.column(column.ordinal()).hasNull());
   }
 
   /** Counts rows that need no check. */

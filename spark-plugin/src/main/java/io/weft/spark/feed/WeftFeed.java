@@ -100,8 +100,8 @@ public final class WeftFeed {
   }
 
   /**
-   * Makes {@link #train} exchange the rows between the GPUs of the executors. Map tasks upload the
-   * rows and split them on the GPU, ranks fetch them from GPU to GPU, and {@link
+   * Makes {@link #train} and {@link #exportToGpus} exchange the rows between the GPUs. Map tasks
+   * upload the rows and split them on the GPU, ranks fetch them from GPU to GPU, and {@link
    * FeedTask#gpuBatches} reads them where they arrive. Ranks then have no {@link FeedTask#batches},
    * and only columns that are numbers or tensors of fixed shape. If this is not possible, for
    * example without GPUs, rows move from host to host, and the driver's log gives the reason.
@@ -121,7 +121,7 @@ public final class WeftFeed {
    * @throws RankFailedException if the function of a rank itself failed in the last attempt
    */
   public <T> List<T> train(FeedFunction<T> function) {
-    try (FeedExchange exchange = FeedExchange.run(data, onGpus ? gpuSpec() : spec(), keys)) {
+    try (FeedExchange exchange = exchange(onGpus)) {
       return exchange.onRanks(
           (shard, context) -> {
             try (RankTask task = new RankTask(shard, context)) {
@@ -141,29 +141,30 @@ public final class WeftFeed {
    */
   public FeedExport export() {
     ShardFile.requireArrowForm(data.schema());
-    try (FeedExchange exchange = exchange()) {
+    try (FeedExchange exchange = exchange(false)) {
       return exchange.export();
     }
   }
 
   /**
-   * Exchanges the rows and uploads each rank's batches, in the order of epoch 0, to the GPU of the
+   * Exchanges the rows and puts each rank's batches, in the order of epoch 0, on the GPU of the
    * executor where its task runs: numbers, and tensors of fixed shape. Other processes of that host
-   * map them by CUDA IPC. Blocks until all are uploaded. All of a rank's batches have to fit into
-   * the setting {@code spark.weft.gpu.memory}.
+   * map them by CUDA IPC. Blocks until all are there. All of a rank's batches have to fit into the
+   * setting {@code spark.weft.gpu.memory}. With {@link #onGpus}, and after a query that ends on the
+   * GPU, the rows are exchanged between GPUs.
    *
    * @return the export, which keeps the memory until the caller closes it
    * @throws IllegalArgumentException if no column can be on a GPU
    */
   public GpuFeedExport exportToGpus() {
     GpuBatchLayout unused = GpuBatchLayout.of(spec());
-    try (FeedExchange exchange = exchange()) {
+    try (FeedExchange exchange = exchange(onGpus || FeedInput.endsOnDevices(data))) {
       return exchange.exportToGpus();
     }
   }
 
-  private FeedExchange exchange() {
-    return FeedExchange.run(data, spec(), keys);
+  private FeedExchange exchange(boolean betweenGpus) {
+    return FeedExchange.run(data, betweenGpus ? spec().betweenGpus() : spec(), keys);
   }
 
   private FeedSpec spec() {
@@ -173,18 +174,5 @@ public final class WeftFeed {
         new FeedSpec.DumpAt(
             WeftSettings.DEBUG_DUMP_STEP.get(conf), WeftSettings.DEBUG_DUMP_FOLDER.get(conf));
     return new FeedSpec(data.schema(), ranks, batchRows, !keys.isEmpty(), seed, lastBatch, dumpAt);
-  }
-
-  private FeedSpec gpuSpec() {
-    FeedSpec spec = spec();
-    return new FeedSpec(
-        spec.schema(),
-        ranks,
-        batchRows,
-        spec.byKey(),
-        seed,
-        lastBatch,
-        spec.dumpAt(),
-        new FeedSpec.OnGpus(GpuRoute.hashedKeys(spec, keys)));
   }
 }

@@ -1,6 +1,6 @@
 package io.weft.spark.gpu;
 
-import io.weft.spark.columns.TensorVector;
+import io.weft.spark.columns.ContiguousVector;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -16,7 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>The table is freed when all columns of the batch are closed. For one thread at a time.
  */
-public final class DeviceColumnVector extends ColumnVector implements TensorVector {
+public final class DeviceColumnVector extends ColumnVector implements ContiguousVector {
   private final DeviceBatch batch;
   private final int column;
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -122,6 +122,11 @@ public final class DeviceColumnVector extends ColumnVector implements TensorVect
   @Override
   public byte[] getBinary(int row) {
     return host().getBinary(row);
+  }
+
+  @Override
+  public long values(int width) {
+    return host().values(width);
   }
 
   @Override

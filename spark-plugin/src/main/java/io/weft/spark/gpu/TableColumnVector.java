@@ -3,8 +3,8 @@ package io.weft.spark.gpu;
 import io.weft.shuffle.device.ColumnKind;
 import io.weft.shuffle.device.TableColumn;
 import io.weft.shuffle.device.TableLayout;
+import io.weft.spark.columns.ContiguousVector;
 import io.weft.spark.columns.Decimal128;
-import io.weft.spark.columns.TensorVector;
 import java.util.Objects;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
@@ -21,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * does nothing, and its creator decides how long it may be read. Rows are counted from 0 and not
  * checked. Thread-safe.
  */
-final class TableColumnVector extends ColumnVector implements TensorVector {
+final class TableColumnVector extends ColumnVector implements ContiguousVector {
   private final TableColumn column;
   private final int rows;
   private final long validity;
@@ -170,6 +170,13 @@ final class TableColumnVector extends ColumnVector implements TensorVector {
               .formatted(row, from, to, stringBytes));
     }
     return (int) (to - from);
+  }
+
+  @Override
+  public long values(int width) {
+    boolean isPlain =
+        offsets == 0 && column.tensor() == null && column.kind() != ColumnKind.BOOLEAN;
+    return isPlain && column.width() == width ? data : 0;
   }
 
   @Override

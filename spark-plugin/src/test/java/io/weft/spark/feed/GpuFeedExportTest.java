@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;
+import io.weft.spark.sql.WeftGpu;
+import io.weft.testgpus.TestMachine;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -18,8 +20,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -109,6 +114,60 @@ class GpuFeedExportTest {
       }
     }
     assertThat(memoryTaken()).isZero();
+  }
+
+  /** It has the same batches as an export of rows, whether map tasks upload them or find them. */
+  @Test
+  void rowsThatAreExchangedBetweenGpusAreTheSame() throws Exception {
+    Dataset<Row> rows = FeedData.rows(spark.session(), 205, 3);
+    UnaryOperator<WeftFeed> settings = feed -> feed.batchRows(10).lastBatch(LastBatch.KEEP);
+    List<UnaryOperator<WeftFeed>> feeds =
+        List.of(
+            feed -> feed,
+            feed -> feed.by("group"),
+            feed -> feed.by("text"),
+            feed -> feed.shuffled(3));
+    for (UnaryOperator<WeftFeed> each : feeds) {
+      WeftFeed plain = each.apply(settings.apply(WeftFeed.shards(rows, 2)));
+      WeftFeed there = each.apply(settings.apply(WeftFeed.shards(WeftGpu.onDevice(rows), 2)));
+      JsonNode expected = read(plain);
+      assertThat(expected.get("ids")).hasSize(205);
+      assertThat(read(plain.onGpus())).isEqualTo(expected);
+      assertThat(read(there)).isEqualTo(expected);
+    }
+    assertThat(memoryTaken()).isZero();
+  }
+
+  private JsonNode read(WeftFeed feed) throws Exception {
+    try (GpuFeedExport export = feed.exportToGpus()) {
+      Process reader = start(export);
+      try {
+        JsonNode read = new ObjectMapper().readTree(reader.inputReader().readLine());
+        assertThat(read.get("wrong").asInt()).isZero();
+        return read;
+      } finally {
+        reader.getOutputStream().close();
+        assertThat(reader.waitFor(60, TimeUnit.SECONDS)).isTrue();
+      }
+    }
+  }
+
+  @Test
+  void rowsOfAQueryOnTheGpuDoNotComeToTheHost() {
+    TestMachine.assumeDoubles(); // They count.
+    Dataset<Row> numbers = FeedData.rows(spark.session(), 20_000, 3).drop("text");
+    for (WeftFeed feed :
+        List.of(
+            WeftFeed.shards(WeftGpu.onDevice(numbers), 2),
+            WeftFeed.shards(WeftGpu.onDevice(numbers), 2).by("group").shuffled(3),
+            WeftFeed.shards(numbers, 2).onGpus())) {
+      long unused = DoubleGpus.controls().cudaDoubleBytesToHost();
+      try (GpuFeedExport export = feed.exportToGpus()) {
+        assertThat(export.shards().stream().mapToLong(GpuFeedExport.Shard::rows).sum())
+            .isGreaterThan(15_000);
+      }
+      assertThat(DoubleGpus.controls().cudaDoubleBytesToHost()).isLessThan(20_000);
+    }
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.weft.spark.feed;
 
+import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
@@ -10,10 +11,14 @@ import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftGpu;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.function.FilterFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Without a usable GPU a feed reports the reason, and host batches still work. */
 class GpuFeedWithoutGpuTest {
@@ -57,6 +62,32 @@ class GpuFeedWithoutGpuTest {
       assertThat(manager.hostFeeds().counts()).isEqualTo(Map.of(obstacle, 2L));
     }
   }
+
+  /** The map tasks of the feed deal their input again, on the host. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void theExchangesBelowRunOnce(boolean endsOnDevice) {
+    Map<String, String> settings =
+        Map.of(
+            "spark.weft.route", "auto",
+            "spark.sql.shuffle.orderIndependentChecksum.enabled", "false");
+    try (LocalSpark spark = LocalSpark.start(settings)) {
+      assumeFalse(ExecutorGpu.current().exchangeObstacle().isEmpty(), "this machine has a GPU");
+      COMPUTED.set(0);
+      Dataset<Row> counted =
+          FeedData.rows(spark.session(), 300, 3)
+              .filter((FilterFunction<Row>) row -> COMPUTED.incrementAndGet() > 0);
+      Dataset<Row> query =
+          (endsOnDevice ? WeftGpu.onDevice(counted) : counted).repartition(3, col("id"));
+      assertThat(query.queryExecution().executedPlan().toString().contains("blocks on GPUs"))
+          .isEqualTo(endsOnDevice);
+      WeftFeed feed = feed(query, "group").lastBatch(LastBatch.KEEP).onGpus();
+      assertThat(feed.train(FeedTask::steps).get(0)).isPositive();
+      assertThat(COMPUTED).hasValue(300);
+    }
+  }
+
+  private static final AtomicInteger COMPUTED = new AtomicInteger();
 
   private static WeftFeed feed(Dataset<Row> rows, String key) {
     WeftFeed feed = WeftFeed.shards(rows, 2).batchRows(10).shuffled(3);

@@ -133,11 +133,34 @@ class GpuQueryFeedTest {
     assertKept(rows(300), feed -> feed.by("group", "id").lastBatch(LastBatch.KEEP));
   }
 
-  /** Its strings are in the table, but not in the feed: no device can hash them, or their sizes. */
+  /** They are in the table, but not in the feed. */
+  @Test
+  void keysThatAreNoNumbersAreHashedOnTheDevice() {
+    assertKept(rows(300), feed -> feed.by("text").lastBatch(LastBatch.KEEP));
+    assertKept(rows(300), feed -> feed.by("GROUP", "text", "id"));
+    Dataset<Row> others =
+        rows(300)
+            .selectExpr(
+                "id",
+                "x",
+                "group",
+                "cast(id % 5 as decimal(30, 2)) large",
+                "date_add(date'2026-11-27', cast(id % 9 as int)) day",
+                "id % 2 = 0 even",
+                "unhex(hex(id % 4)) raw");
+    assertKept(others, feed -> feed.by("large").lastBatch(LastBatch.KEEP));
+    assertKept(others, feed -> feed.by("raw", "even", "day").lastBatch(LastBatch.KEEP));
+  }
+
+  /** The bytes of its rows vary, no device hashes it, or it is not in the table that is ordered. */
   @Test
   void whatMapTasksCannotDoOnTheDeviceIsDoneOnTheHost() {
-    assertSame(rows(300), feed -> feed.by("text").lastBatch(LastBatch.KEEP));
     assertSame(rows(300), feed -> feed.shuffled(3));
+    assertSame(rows(300), feed -> feed.shuffled(3).by("text").lastBatch(LastBatch.KEEP));
+    assertSame(rows(300), feed -> feed.by("x").lastBatch(LastBatch.KEEP));
+    assertSame(
+        numbers(300).selectExpr("*", "id % 2 = 0 even"),
+        feed -> feed.shuffled(3).by("even").lastBatch(LastBatch.KEEP));
     assertThat(kept(keptBefore)).isZero();
   }
 

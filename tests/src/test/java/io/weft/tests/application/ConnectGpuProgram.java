@@ -2,6 +2,7 @@ package io.weft.tests.application;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
@@ -10,9 +11,12 @@ import org.apache.spark.sql.SparkSession;
  * name in SQL. Its class path has neither Weft nor Spark's engine.
  */
 public final class ConnectGpuProgram {
+  /** With the function's name as an argument, as the Python package does. */
   private static final String COPIED =
-      "SELECT id, s FROM weft_map_batches('copied', TABLE(SELECT * FROM"
+      "SELECT id, s FROM weft_map_batches(:name, TABLE(SELECT * FROM"
           + " weft_on_device(TABLE(trips)) DISTRIBUTE BY id % 5)) ORDER BY id";
+
+  private static final String NAMED = COPIED.replace(":name", "'copied'");
 
   private ConnectGpuProgram() {}
 
@@ -27,14 +31,14 @@ public final class ConnectGpuProgram {
           .range(0, 500, 1, 4)
           .selectExpr("id", "concat('trip ', id) AS s")
           .createOrReplaceTempView("trips");
-      List<Row> copied = session.sql(COPIED).collectAsList();
+      List<Row> copied = session.sql(COPIED, Map.of("name", "copied")).collectAsList();
       List<Row> expected = session.sql("SELECT id, s FROM trips ORDER BY id").collectAsList();
       Stage.send("rows " + copied.size() + " " + copied.equals(expected));
-      for (Row line : session.sql("EXPLAIN " + COPIED).collectAsList()) {
+      for (Row line : session.sql("EXPLAIN " + NAMED).collectAsList()) {
         line.getString(0).lines().forEach(text -> Stage.send("plan " + text));
       }
       try {
-        session.sql(COPIED.replace("'copied'", "'unknown'")).collectAsList();
+        session.sql(COPIED, Map.of("name", "unknown")).collectAsList();
       } catch (Exception e) {
         Stage.send("error " + e.getMessage().lines().findFirst().orElse(""));
       }

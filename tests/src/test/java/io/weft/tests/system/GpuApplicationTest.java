@@ -3,6 +3,9 @@ package io.weft.tests.system;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.weft.spark.feed.GpuFeedExport;
+import io.weft.spark.feed.LastBatch;
+import io.weft.spark.feed.WeftFeed;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.jcuda.JcudaBatches;
 import io.weft.spark.sql.WeftGpu;
@@ -270,6 +273,30 @@ class GpuApplicationTest {
     long uploaded = cluster.sum("feedGpuBatches");
     check(new GpuExchangeJob(libcuda(), null).runAfterQuery(cluster.session()));
     cluster.awaitSum("feedGpuInputKept", MAP_TASKS);
+    assertThat(cluster.sum("feedGpuInputLeft")).isZero();
+    assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
+    assertThat(cluster.sum("feedGpuBatches")).isEqualTo(uploaded);
+  }
+
+  /** With keys that are strings. */
+  @Test
+  @Order(11)
+  void batchesOfAQueryAreExportedOnTheGpusOfRanks() {
+    long arrays = cluster.sum("transferReceived");
+    long uploaded = cluster.sum("feedGpuBatches");
+    long kept = cluster.sum("feedGpuInputKept");
+    Dataset<Row> rows =
+        cluster
+            .session()
+            .range(0, FeedJob.ROWS, 1, MAP_TASKS)
+            .selectExpr("id", "concat('user ', id % 100) as user");
+    WeftFeed feed = WeftFeed.shards(WeftGpu.onDevice(rows), 2).by("user").lastBatch(LastBatch.KEEP);
+    try (GpuFeedExport export = feed.exportToGpus()) {
+      assertThat(export.shards()).extracting(GpuFeedExport.Shard::gpu).doesNotHaveDuplicates();
+      assertThat(export.shards().stream().mapToLong(GpuFeedExport.Shard::rows).sum())
+          .isEqualTo(FeedJob.ROWS);
+    }
+    cluster.awaitSum("feedGpuInputKept", kept + MAP_TASKS);
     assertThat(cluster.sum("feedGpuInputLeft")).isZero();
     assertThat(cluster.sum("transferReceived")).isGreaterThan(arrays);
     assertThat(cluster.sum("feedGpuBatches")).isEqualTo(uploaded);

@@ -1,0 +1,104 @@
+package io.weft.spark.feed;
+
+import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.sql.DeviceRoute;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.functions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * The input of a feed's map tasks, on the driver. Its query runs once, also if the feed reads the
+ * input twice.
+ *
+ * @param elements rows; with keys, followed by the rank of each row. Or batches in place of rows,
+ *     without ranks
+ * @param batches whether the elements are batches
+ * @param keys numbers of the key columns in the feed; none if the feed has no keys, or a key is not
+ *     one of its columns
+ */
+record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys) {
+  private static final Logger LOG = LoggerFactory.getLogger(FeedInput.class);
+
+  /** Prepares the input. Runs all exchanges of a query that ends on GPUs. */
+  static FeedInput of(Dataset<Row> data, FeedSpec spec, List<String> keyNames) {
+    QueryExecution query = query(data);
+    List<Integer> keys = columns(query, keyNames);
+    if (!DeviceRoute.endsOnDevices(query)) {
+      return new FeedInput(rows(data, spec, keyNames), false, keys);
+    }
+    if (keys.size() < keyNames.size()) {
+      LOG.info(
+          "Batches on GPUs become rows for a feed, because a key of {} is not one of its columns",
+          keyNames);
+      return new FeedInput(rows(data, spec, keyNames), false, List.of());
+    }
+    Optional<RDD<InternalRow>> batches = DeviceRoute.batches(query);
+    if (batches.isPresent()) {
+      return new FeedInput(batches.get(), true, keys);
+    }
+    // Another query, with the ranks as a column, would run its exchanges again.
+    RDD<InternalRow> rows =
+        NarrowRDD.over(query.toRdd(), InternalRow.class, all -> FeedRows.ranked(all, spec, keys));
+    return new FeedInput(rows, false, keys);
+  }
+
+  /** Whether the data ends in batches on GPUs, as far as its plan is known before it runs. */
+  static boolean endsOnDevices(Dataset<Row> data) {
+    return DeviceRoute.endsOnDevices(query(data));
+  }
+
+  private static QueryExecution query(Dataset<Row> data) {
+    return ((org.apache.spark.sql.classic.Dataset<Row>) data).queryExecution();
+  }
+
+  /** Returns the numbers of columns; none if one of them is not a column of the result. */
+  private static List<Integer> columns(QueryExecution query, List<String> names) {
+    LogicalPlan plan = query.analyzed();
+    Seq<Attribute> output = plan.output();
+    List<Integer> found =
+        names.stream()
+            .flatMap(
+                name -> {
+                  Option<NamedExpression> column =
+                      plan.resolveQuoted(
+                          name, query.sparkSession().sessionState().conf().resolver());
+                  return IntStream.range(0, output.size())
+                      .filter(i -> column.isDefined() && isSame(output.apply(i), column.get()))
+                      .limit(1)
+                      .boxed();
+                })
+            .toList();
+    return found.size() == names.size() ? found : List.of();
+  }
+
+  private static boolean isSame(Attribute column, NamedExpression found) {
+    return found instanceof Attribute same && same.exprId().equals(column.exprId());
+  }
+
+  /** With keys, the partition that Spark computes from them follows each row as a column. */
+  private static RDD<InternalRow> rows(Dataset<Row> data, FeedSpec spec, List<String> keys) {
+    Dataset<Row> rows = data;
+    if (spec.byKey()) {
+      Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
+      rows =
+          data.withColumn(
+              FeedRequirements.RANK_COLUMN,
+              functions.pmod(functions.hash(columns), functions.lit(spec.ranks())));
+    }
+    return query(rows).toRdd();
+  }
+}
