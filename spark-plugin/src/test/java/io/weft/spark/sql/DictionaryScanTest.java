@@ -30,8 +30,7 @@ class DictionaryScanTest {
   @BeforeAll
   static void write() {
     SPARK.with(
-        Map.of(
-            "spark.weft.enabled", "false", "spark.sql.parquet.outputTimestampType", "INT96"),
+        Map.of("spark.weft.enabled", "false", "spark.sql.parquet.outputTimestampType", "INT96"),
         () -> {
           SPARK
               .session()
@@ -50,8 +49,7 @@ class DictionaryScanTest {
                   "timestamp_seconds(div(id, 1500) * 1000000 + id % 9) ts",
                   "if(id % 13 = 0, null, array(concat('a', div(id, 1500), id % 3), null, 'z')) l",
                   "map(concat('k', div(id, 1500), id % 3), unhex(hex(div(id, 1500) * 7 + id % 4))) m",
-                  "named_struct('p', if(id % 3 = 0, null, concat('p', div(id, 1500))), 'q', id % 4) st"
-                      )
+                  "named_struct('p', if(id % 3 = 0, null, concat('p', div(id, 1500))), 'q', id % 4) st")
               .write()
               .option("parquet.block.size", 60_000)
               .option("parquet.page.size", 4_000)
