@@ -55,7 +55,8 @@ final class BytesHash {
     return step(PRIME_2, word);
   }
 
+  /** The first multiplication matters: else two changes in the high bits of words often cancel. */
   private static long step(long hash, long word) {
-    return Long.rotateLeft(hash ^ word, 29) * PRIME_1;
+    return Long.rotateLeft(hash ^ word * PRIME_2, 29) * PRIME_1;
   }
 }

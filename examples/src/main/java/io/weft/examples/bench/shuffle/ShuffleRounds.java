@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Measures subjects in alternating rounds, after a warm-up of each side. For one thread. */
+/** Measures subjects in alternating rounds, after warm-ups of each side. For one thread. */
 final class ShuffleRounds {
   private static final int FEWEST_RUNS = 2;
   private static final int COPY_THREADS = 2;
@@ -81,19 +81,19 @@ final class ShuffleRounds {
     new Rounds(0, runs)
         .runWhile(
             sides,
-            run -> run < FEWEST_RUNS || !spent(start, run + 1, share),
+            run -> run < FEWEST_RUNS || fits(System.nanoTime() - start, run + warmUps, share),
             (side, run) -> runOnce(subject, run, side, samples.get(side)));
     return problem;
   }
 
   /**
-   * Whether another round would end too late.
+   * Whether another round probably ends in time.
    *
-   * @param rounds that have run, with the warm-up
+   * @param nanos since the first warm-up
+   * @param rounds that have run, with the warm-ups
    */
-  private static boolean spent(long start, int rounds, Duration share) {
-    double nanos = System.nanoTime() - start;
-    return nanos * (rounds + 1) / rounds > share.toNanos();
+  static boolean fits(long nanos, int rounds, Duration share) {
+    return (double) nanos * (rounds + 1) / rounds <= share.toNanos();
   }
 
   private Optional<String> warmUp(ShuffleBench.Subject subject, SideProcess side, Samples samples)
