@@ -133,7 +133,7 @@ final class DriverAgreement implements AdoptionAgreement {
     try {
       return (Adoption) answer.get(nanos, TimeUnit.NANOSECONDS);
     } catch (ExecutionException | TimeoutException | CancellationException e) {
-      throw new IOException("the driver did not answer: " + e, e);
+      throw new IOException("the driver gave no answer: " + e, e);
     } catch (RuntimeException e) {
       throw new IOException("the driver's answer cannot be read: " + e, e);
     } finally {
