@@ -1,12 +1,13 @@
 package io.weft.collectives;
 
+import io.weft.collectives.Operation.Signature;
 import io.weft.device.Deadline;
 import java.util.List;
 
 /**
  * Times the operations of a communicator and counts them. Two reads of the clock take a third of a
- * small operation. So after a quick one, the next of its kind and size are not timed: each counts
- * as long as that one and as it waited, because a long wait has its own clock.
+ * small operation. So after a quick one, the next that are like it are not timed: each counts as
+ * long as that one and as it waited, because a long wait has its own clock.
  *
  * <p>One operation at a time.
  */
@@ -17,7 +18,9 @@ final class OperationClock {
   private final CollectiveMetrics metrics;
   private final long timeoutNanos;
   private OperationKind kind;
+  private Signature signature;
   private long bytes;
+  private long receivedRows;
   private long quickNanos;
   private int untimed;
   private boolean timed;
@@ -34,17 +37,30 @@ final class OperationClock {
   }
 
   /** Starts an operation and returns its deadline. */
-  Deadline start(OperationKind ofKind, long ofBytes) {
-    timed = untimed == 0 || ofKind != kind || ofBytes != bytes;
+  Deadline start(Operation operation) {
+    timed = untimed == 0 || !isLikeTheLast(operation);
     if (timed) {
-      kind = ofKind;
-      bytes = ofBytes;
+      kind = operation.kind();
+      signature = operation.signature();
+      bytes = operation.bytes();
+      receivedRows = receivedRows(operation);
       deadline = Deadline.afterNanos(timeoutNanos);
     } else {
       untimed--;
       deadline = Deadline.fromFirstUse(timeoutNanos);
     }
     return deadline;
+  }
+
+  /** Whether this rank has as much to do: another root or more rows to receive take longer. */
+  private boolean isLikeTheLast(Operation operation) {
+    return operation.bytes() == bytes
+        && operation.signature().equals(signature)
+        && receivedRows(operation) == receivedRows;
+  }
+
+  private static long receivedRows(Operation operation) {
+    return operation instanceof RaggedAllToAll ragged ? ragged.layout().receivedRows() : 0;
   }
 
   /** Counts the operation that was started last, and has waited for other ranks. */

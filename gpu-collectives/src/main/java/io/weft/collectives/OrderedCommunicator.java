@@ -306,7 +306,7 @@ public abstract class OrderedCommunicator implements Communicator {
   private void runInTurn(long ticket, Operation operation) {
     startTurn(ticket, operation::signature);
     CollectiveEvent traced = startTrace();
-    Deadline deadline = clock.start(operation.kind(), operation.bytes());
+    Deadline deadline = clock.start(operation);
     try {
       Algorithm algorithm = execute(operation, deadline);
       long waitNanos = lastWaitNanos();

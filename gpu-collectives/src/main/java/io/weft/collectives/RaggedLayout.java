@@ -72,8 +72,17 @@ public final class RaggedLayout {
 
   /** The number of rows sent to all peers together. */
   public long sentRows() {
+    return sum(sendSizes);
+  }
+
+  /** The number of rows expected from all peers together. */
+  long receivedRows() {
+    return sum(receiveSizes);
+  }
+
+  private static long sum(long[] sizes) {
     long rows = 0;
-    for (long size : sendSizes) {
+    for (long size : sizes) {
       rows += size;
     }
     return rows;

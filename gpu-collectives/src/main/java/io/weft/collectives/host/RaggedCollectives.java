@@ -1,5 +1,6 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.Algorithm;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.OperationKind;
 import io.weft.collectives.RaggedAllToAll;
@@ -43,7 +44,7 @@ final class RaggedCollectives {
   }
 
   /** Sends every peer the table for it, and checks the tables of all. */
-  void exchangeTables(Call call, RaggedAllToAll operation) {
+  private void exchangeTables(Call call, RaggedAllToAll operation) {
     tables.fill(operation);
     for (int distance = 1; distance < nranks; distance++) {
       int peer = peer(distance);
@@ -55,7 +56,7 @@ final class RaggedCollectives {
   }
 
   /** Exchanges all rows as messages, after the tables. */
-  void exchangeRows(Call call, RaggedAllToAll operation) {
+  private void exchangeRows(Call call, RaggedAllToAll operation) {
     startRows(call, operation, Long.MAX_VALUE);
     pairs.finish();
   }
@@ -64,7 +65,7 @@ final class RaggedCollectives {
    * After the tables: every rank reads long runs of rows directly from the send buffers of the
    * others. Both ranks know the length of a run, so they agree on its way.
    */
-  void readRows(Call call, RaggedAllToAll operation, KernelCopyCollectives kernel) {
+  private void readRows(Call call, RaggedAllToAll operation, KernelCopyCollectives kernel) {
     startRows(call, operation, MAX_MESSAGE_BESIDE_KERNEL);
     pairs.finish();
     long rowBytes = rowBytes(operation);
@@ -80,11 +81,6 @@ final class RaggedCollectives {
       }
     }
     kernel.endReads();
-  }
-
-  /** After the tables: every rank writes its rows directly into the receive buffers. */
-  void writeRows(RaggedAllToAll operation, InPlaceCollectives inPlace) {
-    inPlace.raggedAllToAll(operation, tables.updates());
   }
 
   private static long rowBytes(RaggedAllToAll operation) {
@@ -130,12 +126,14 @@ final class RaggedCollectives {
     private static final long NO_TABLES = -1;
 
     private final HostRanks host;
+    private final RaggedCollectives ragged;
     private final RaggedTables tables;
     private final long slotBytes;
 
     /** The deposits of the ranks of a host, which fill the tables of the operation. */
     Deposits(HostRanks host, RaggedCollectives ragged, long slotBytes) {
       this.host = host;
+      this.ragged = ragged;
       this.tables = ragged.tables;
       this.slotBytes = slotBytes;
     }
@@ -189,11 +187,42 @@ final class RaggedCollectives {
     }
 
     /**
+     * Exchanges the rows, after the entry with the deposits.
+     *
+     * @param inPlace of the same entry
+     * @param kernel null if a rank cannot read the memory of the others
+     */
+    Algorithm exchange(
+        Call call,
+        RaggedAllToAll operation,
+        InPlaceCollectives inPlace,
+        KernelCopyCollectives kernel) {
+      boolean checked = check();
+      if (checked && hasAllRows()) {
+        take(operation);
+        return Algorithm.ONE_SHOT;
+      }
+      if (!checked) {
+        ragged.exchangeTables(call, operation);
+      }
+      if (inPlace.reachesReceives()) {
+        inPlace.raggedAllToAll(operation, tables.updates());
+        return Algorithm.IN_PLACE;
+      }
+      if (kernel != null) {
+        ragged.readRows(call, operation, kernel);
+        return Algorithm.KERNEL_COPY;
+      }
+      ragged.exchangeRows(call, operation);
+      return Algorithm.PAIRWISE;
+    }
+
+    /**
      * Checks the tables of the entry; returns false if a rank has deposited none.
      *
      * @throws CollectiveException naming both ranks, of which both find out, if two disagree
      */
-    boolean check() {
+    private boolean check() {
       for (int peer = 0; peer < host.size(); peer++) {
         if (Memory.getLong(at(peer)) == NO_TABLES) {
           return false;
@@ -226,7 +255,7 @@ final class RaggedCollectives {
     }
 
     /** Whether all ranks have deposited their rows. */
-    boolean hasAllRows() {
+    private boolean hasAllRows() {
       for (int peer = 0; peer < host.size(); peer++) {
         if (Memory.getLong(at(peer) + 8) == 0) {
           return false;
@@ -236,7 +265,7 @@ final class RaggedCollectives {
     }
 
     /** Copies the rows of all ranks to their places, after the check. */
-    void take(RaggedAllToAll operation) {
+    private void take(RaggedAllToAll operation) {
       long rowBytes = rowBytes(operation);
       for (int peer = 0; peer < host.size(); peer++) {
         boolean own = peer == host.me();

@@ -67,7 +67,6 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
   private final PairwiseCollectives pairwise;
-  private final RaggedCollectives ragged;
   private final RaggedCollectives.Deposits raggedDeposits;
   private final KernelCopyCollectives kernel;
 
@@ -96,7 +95,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.staged = new StagedCollectives(host, reductions, sizes.stageBytes());
     this.inPlace = new InPlaceCollectives(host, reductions, table);
     this.pairwise = new PairwiseCollectives(members);
-    this.ragged = new RaggedCollectives(members);
+    RaggedCollectives ragged = new RaggedCollectives(members);
     this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, slotBytes);
     this.kernel = kernel.orElse(null);
   }
@@ -173,21 +172,16 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return continuesInOneShot(bytes, true);
   }
 
-  private boolean continuesInOneShot(long bytes, boolean deposited) {
-    if (fitsSlot(bytes)) {
-      continuesInOneShot(deposited);
-    }
-    return fitsSlot(bytes);
-  }
-
   /**
-   * Continues in one shot. If the buffers of all ranks are private, it uses the deposits of this
-   * entry, and otherwise an entry of its own.
+   * Whether an operation that is not in place continues in one shot. If the buffers of all ranks
+   * are private, it uses the deposits of this entry, and otherwise an entry of its own.
    *
    * @param deposited whether ranks of private buffers have deposited
    */
-  private void continuesInOneShot(boolean deposited) {
-    oneShot.useDeposits(deposited && inPlace.reachesNone());
+  private boolean continuesInOneShot(long bytes, boolean deposited) {
+    boolean fits = fitsSlot(bytes);
+    oneShot.useDeposits(fits && deposited && inPlace.reachesNone());
+    return fits;
   }
 
   private Algorithm allReduce(Call call, AllReduce operation) {
@@ -207,8 +201,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       kernel.allReduce(call, operation);
       return Algorithm.KERNEL_COPY;
     }
-    if (reducesInOneShot(bytes)) {
-      continuesInOneShot(true);
+    if (reducesInOneShot(bytes) && continuesInOneShot(bytes)) {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
@@ -244,8 +237,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.reduce(operation);
       return Algorithm.IN_PLACE;
     }
-    if (reducesInOneShot(bytes)) {
-      continuesInOneShot(true);
+    if (reducesInOneShot(bytes) && continuesInOneShot(bytes)) {
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
@@ -443,37 +435,14 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return Algorithm.PAIRWISE;
   }
 
+  /** Enters with deposits of tables and few rows. */
   private Algorithm raggedAllToAll(Call call, RaggedAllToAll operation) {
-    boolean tables = enterRagged(call, operation);
-    if (tables && raggedDeposits.hasAllRows()) {
-      raggedDeposits.take(operation);
-      return Algorithm.ONE_SHOT;
-    }
-    if (!tables) {
-      ragged.exchangeTables(call, operation);
-    }
-    if (inPlace.reachesReceives()) {
-      ragged.writeRows(operation, inPlace);
-      return Algorithm.IN_PLACE;
-    }
-    if (kernel != null) {
-      ragged.readRows(call, operation, kernel);
-      return Algorithm.KERNEL_COPY;
-    }
-    ragged.exchangeRows(call, operation);
-    return Algorithm.PAIRWISE;
-  }
-
-  /**
-   * Enters with deposits of tables and few rows; returns whether all ranks have deposited tables.
-   */
-  private boolean enterRagged(Call call, RaggedAllToAll operation) {
     host.prepareEntry(call, table.describe(operation.send()), table.describe(operation.receive()));
     if (kernel != null) {
       host.writeAddresses(operation.send().address(), operation.receive().address());
     }
     raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : raggedBytes);
     host.enter(call);
-    return raggedDeposits.check();
+    return raggedDeposits.exchange(call, operation, inPlace, kernel);
   }
 }
