@@ -3,10 +3,12 @@ package io.weft.spark.values;
 import io.weft.memory.Memory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
 import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
@@ -22,6 +24,9 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
   private static final int SCRATCH = 8 << 10;
 
   private static final int KEPT_SCHEMAS = 64;
+
+  /** Elements that a collection gets memory for before they are read. */
+  static final int AHEAD = 1 << 10;
 
   private final Function<ByteBuffer, ?> format;
 
@@ -176,11 +181,23 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
 
   /** Reads a length and as many objects. */
   Object[] readFields() {
-    Object[] fields = new Object[getLength(1)];
-    for (int i = 0; i < fields.length; i++) {
-      fields[i] = read();
+    return readObjects(Object[]::new);
+  }
+
+  /**
+   * As {@link #readFields}, into an array of some class. It grows, because wrong lengths of nested
+   * arrays would otherwise add up.
+   */
+  Object[] readObjects(IntFunction<Object[]> create) {
+    int length = getLength(1);
+    Object[] objects = create.apply(Math.min(length, AHEAD));
+    for (int i = 0; i < length; i++) {
+      if (i == objects.length) {
+        objects = Arrays.copyOf(objects, (int) Math.min(length, 2L * i));
+      }
+      objects[i] = read();
     }
-    return fields;
+    return objects;
   }
 
   /** The address of the next bytes. */
