@@ -1,6 +1,7 @@
 package io.weft.spark.values;
 
 import io.weft.memory.Memory;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -48,7 +49,7 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
       super(message);
     }
 
-    CorruptValueException(RuntimeException cause) {
+    CorruptValueException(Exception cause) {
       super("no value has these bytes: " + cause, cause);
     }
   }
@@ -88,8 +89,12 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
       return new Tuple2<>(key, read());
     } catch (CorruptValueException e) {
       throw e;
-    } catch (RuntimeException e) {
-      throw new CorruptValueException(e);
+    } catch (Exception e) {
+      // Scala's code throws I/O exceptions undeclared, for a schema. A missing class is no damage.
+      if (e instanceof RuntimeException || e instanceof IOException) {
+        throw new CorruptValueException(e);
+      }
+      throw e;
     }
   }
 

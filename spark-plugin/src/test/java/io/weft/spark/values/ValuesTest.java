@@ -380,6 +380,15 @@ class ValuesTest {
     return ((SizedType) nested.elementType()).sqlType();
   }
 
+  @Test
+  void changedBytesOfASchemaAreRefused() {
+    long end = writer.write(memory, memory + BYTES, 0, null, rowOf("a"));
+    // Behind null, the row's code, the schema's number and its length.
+    Memory.putByte(memory + 3 + Integer.BYTES, (byte) 1);
+    reader.open(memory, end);
+    assertThatThrownBy(reader::next).isInstanceOf(CorruptValueException.class);
+  }
+
   /** Each of the nested arrays claims to fill the rest of the chunk. */
   @Test
   void forgedLengthsOfNestedArraysTakeLittleMemory() {
