@@ -133,13 +133,7 @@ final class JavaTypes {
             out.write(element);
           }
         },
-        in -> {
-          Object[] array = create.apply(in.getLength(1));
-          for (int i = 0; i < array.length; i++) {
-            array[i] = in.read();
-          }
-          return array;
-        });
+        in -> in.readObjects(create));
   }
 
   private static List<ValueType<?>> times() {
@@ -266,7 +260,7 @@ final class JavaTypes {
         },
         in -> {
           int length = in.getLength(1);
-          List<Object> list = new ArrayList<>(length);
+          List<Object> list = new ArrayList<>(Math.min(length, ValueReader.AHEAD));
           for (int i = 0; i < length; i++) {
             list.add(in.read());
           }

@@ -97,7 +97,8 @@ final class ScalaTypes {
   }
 
   private static void write(ValueWriter out, GenericRow row) throws RefusedException {
-    out.once(row, 0);
+    // Other rows, or the record itself, may have the same array.
+    out.once(row.values(), 0);
     int fields = row.length();
     out.putLength(fields);
     for (int i = 0; i < fields; i++) {

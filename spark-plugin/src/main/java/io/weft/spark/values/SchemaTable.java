@@ -5,6 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.UserDefinedType;
 
 /**
  * Numbers the schemas of a task's rows, of which nearly all have the same. Rows with a further
@@ -17,20 +19,28 @@ final class SchemaTable {
   static final int SIZE = 32;
 
   private final Function<Object, ByteBuffer> format;
-  private final List<Object> schemas = new ArrayList<>();
-
-  /** Null for a schema that cannot be written. */
-  private final List<byte[]> bytes = new ArrayList<>();
-
+  private final List<Known> schemas = new ArrayList<>();
   private Object last;
   private int lastId;
+
+  /**
+   * A numbered schema.
+   *
+   * @param ownTypes whether it has types of a program: they may be equal without being the same
+   * @param bytes null if it cannot be written
+   */
+  private record Known(StructType schema, boolean ownTypes, byte[] bytes) {
+    boolean is(StructType other) {
+      return schema == other || (!ownTypes && schema.equals(other));
+    }
+  }
 
   SchemaTable(Function<Object, ByteBuffer> format) {
     this.format = format;
   }
 
   /** The number of a schema that can be written. */
-  int id(Object schema) throws RefusedException {
+  int id(StructType schema) throws RefusedException {
     if (schema != last || schema == null) {
       lastId = find(schema);
       last = schema;
@@ -43,24 +53,24 @@ final class SchemaTable {
 
   /** The bytes of a numbered schema. */
   byte[] bytes(int id) {
-    return bytes.get(id);
+    return schemas.get(id).bytes();
   }
 
-  private int find(Object schema) {
+  private int find(StructType schema) {
     if (schema == null) {
       return -1;
     }
     // Rows that Java's serialization has read have many equal schemas.
     for (int id = 0; id < schemas.size(); id++) {
-      if (schemas.get(id).equals(schema)) {
+      if (schemas.get(id).is(schema)) {
         return id;
       }
     }
     if (schemas.size() == SIZE) {
       return -1;
     }
-    schemas.add(schema);
-    bytes.add(serialized(schema));
+    boolean ownTypes = schema.existsRecursively(type -> type instanceof UserDefinedType<?>);
+    schemas.add(new Known(schema, ownTypes, serialized(schema)));
     return schemas.size() - 1;
   }
 

@@ -1,12 +1,15 @@
 package io.weft.spark.values;
 
 import io.weft.memory.Memory;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
 import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
@@ -22,6 +25,9 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
   private static final int SCRATCH = 8 << 10;
 
   private static final int KEPT_SCHEMAS = 64;
+
+  /** Elements that a collection gets memory for before they are read. */
+  static final int AHEAD = 1 << 10;
 
   private final Function<ByteBuffer, ?> format;
 
@@ -43,7 +49,7 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
       super(message);
     }
 
-    CorruptValueException(RuntimeException cause) {
+    CorruptValueException(Exception cause) {
       super("no value has these bytes: " + cause, cause);
     }
   }
@@ -83,8 +89,12 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
       return new Tuple2<>(key, read());
     } catch (CorruptValueException e) {
       throw e;
-    } catch (RuntimeException e) {
-      throw new CorruptValueException(e);
+    } catch (Exception e) {
+      // Scala's code throws I/O exceptions undeclared, for a schema. A missing class is no damage.
+      if (e instanceof RuntimeException || e instanceof IOException) {
+        throw new CorruptValueException(e);
+      }
+      throw e;
     }
   }
 
@@ -176,11 +186,23 @@ public final class ValueReader extends AbstractIterator<Tuple2<Object, Object>> 
 
   /** Reads a length and as many objects. */
   Object[] readFields() {
-    Object[] fields = new Object[getLength(1)];
-    for (int i = 0; i < fields.length; i++) {
-      fields[i] = read();
+    return readObjects(Object[]::new);
+  }
+
+  /**
+   * As {@link #readFields}, into an array of some class. It grows, because wrong lengths of nested
+   * arrays would otherwise add up.
+   */
+  Object[] readObjects(IntFunction<Object[]> create) {
+    int length = getLength(1);
+    Object[] objects = create.apply(Math.min(length, AHEAD));
+    for (int i = 0; i < length; i++) {
+      if (i == objects.length) {
+        objects = Arrays.copyOf(objects, (int) Math.min(length, 2L * i));
+      }
+      objects[i] = read();
     }
-    return fields;
+    return objects;
   }
 
   /** The address of the next bytes. */

@@ -116,16 +116,31 @@ public final class ValueWriter {
     if (type == null) {
       throw RefusedException.unknown();
     }
-    enter();
+    Object outside = large;
+    long start = enter(value);
     putByte((byte) type.code());
     type.write().to(this, value);
-    depth--;
+    leave(value, start, outside);
   }
 
-  private void enter() throws RefusedException {
+  /** Begins an object that may have others in it. Returns its address. */
+  private long enter(Object value) throws RefusedException {
     depth++;
-    if (depth > MAX_DEPTH) {
+    if (depth > MAX_DEPTH || value == largeBefore) {
       throw RefusedException.unknown();
+    }
+    return at;
+  }
+
+  /**
+   * Ends an object. If many small objects make it large, the next record must not have it.
+   *
+   * @param outside the large object when it began
+   */
+  private void leave(Object value, long start, Object outside) {
+    depth--;
+    if (at - start >= LARGE && large == outside) {
+      large = value;
     }
   }
 
@@ -143,8 +158,9 @@ public final class ValueWriter {
   }
 
   private void writeRow(GenericRowWithSchema row) throws RefusedException {
-    once(row, 0);
-    enter();
+    once(row.values(), 0);
+    Object outside = large;
+    long start = enter(row);
     int id = schemas.id(row.schema());
     putByte(ValueType.ROW_WITH_SCHEMA);
     if ((defined & 1 << id) != 0) {
@@ -161,7 +177,7 @@ public final class ValueWriter {
     for (int i = 0; i < fields; i++) {
       write(row.get(i));
     }
-    depth--;
+    leave(row, start, outside);
   }
 
   /**

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.weft.shuffle.fetch.BlockRequest;
 import io.weft.shuffle.fetch.ChunkReader;
 import io.weft.shuffle.fetch.FetchListener;
+import io.weft.spark.TaskTotals;
 import io.weft.spark.runtime.WeftExecutor;
 import io.weft.spark.shuffle.JavaStream.CountedOutput;
 import java.io.ByteArrayInputStream;
@@ -13,12 +14,16 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -180,6 +185,32 @@ class JavaStreamsTest extends StreamsContract {
             .map(e -> e._2()._1() == e._2()._2() && e._2()._1()[0] == e._1())
             .collect();
     assertThat(same).containsExactly(true, true);
+  }
+
+  /** As in Spark's shuffle, it is one object for many records, in memory too. */
+  @Test
+  void aListOfAllRecordsIsWrittenSeldom() throws Exception {
+    List<Long> numbers = new ArrayList<>(LongStream.range(0, 1000).boxed().toList());
+    TaskTotals totals = new TaskTotals();
+    spark().drainListeners();
+    spark().session().sparkContext().addSparkListener(totals);
+    List<Integer> lists =
+        new JavaSparkContext(spark().session().sparkContext())
+            .parallelize(IntStream.range(0, 2000).boxed().toList(), 1)
+            .mapToPair(i -> new Tuple2<>(i, new Tuple2<>(i, numbers)))
+            .partitionBy(hash(1))
+            .mapPartitions(entries -> List.of(differentLists(entries)).iterator())
+            .collect();
+    spark().drainListeners();
+    spark().session().sparkContext().removeSparkListener(totals);
+    assertThat(totals.bytesWritten()).isLessThan(1 << 20);
+    assertThat(lists.get(0)).isLessThan(100);
+  }
+
+  private static int differentLists(Iterator<Tuple2<Integer, Tuple2<Integer, List<Long>>>> all) {
+    Set<Object> different = Collections.newSetFromMap(new IdentityHashMap<>());
+    all.forEachRemaining(entry -> different.add(entry._2()._2()));
+    return different.size();
   }
 
   @Test

@@ -3,8 +3,10 @@ package io.weft.spark.values;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import io.weft.memory.Memory;
 import io.weft.spark.values.ValueReader.CorruptValueException;
+import java.lang.management.ManagementFactory;
 import java.lang.reflect.Array;
 import java.math.BigDecimal;
 import java.math.MathContext;
@@ -28,8 +30,11 @@ import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.GenericRow;
 import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.UserDefinedType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
@@ -84,7 +89,9 @@ class ValuesTest {
     reader.open(memory, end - 1);
     assertThatThrownBy(reader::next).isInstanceOf(CorruptValueException.class);
     Memory.putByte(end - 1, (byte) 77);
-    assertThat(writer.write(memory, end - 1, 0, key, value)).isEqualTo(ValueWriter.NO_ROOM);
+    // The writer itself might have a large object of the record before.
+    ValueWriter next = new ValueWriter(WRITE_SCHEMA);
+    assertThat(next.write(memory, end - 1, 0, key, value)).isEqualTo(ValueWriter.NO_ROOM);
     assertThat(Memory.getByte(end - 1)).isEqualTo((byte) 77);
   }
 
@@ -188,6 +195,7 @@ class ValuesTest {
     List<Integer> growing = new ArrayList<>();
     String longText = "long ".repeat(50);
     Row row = new GenericRow(new Object[] {1});
+    Object[] fields = {1};
     Timestamp time = new Timestamp(5);
     Object deep = 1;
     for (int i = 0; i < 2 * ValueWriter.MAX_DEPTH; i++) {
@@ -210,9 +218,17 @@ class ValuesTest {
         Named.of("a date twice", new GenericRow(new Object[] {time, time})),
         Named.of("a long text twice", new Tuple2<>(longText, new Some<>(longText))),
         Named.of("a row twice", new Object[] {row, row}),
+        Named.of("a row and its fields", new Tuple2<>(fields, new GenericRow(fields))),
+        Named.of("two rows of the same fields", rowsOf(fields)),
         Named.of("an empty list that can grow, twice", new Tuple2<>(growing, growing)),
         Named.of("far apart", farApart()),
         Named.of("nested too deep", deep));
+  }
+
+  private static Object[] rowsOf(Object[] fields) {
+    return new Object[] {
+      new GenericRow(fields), new GenericRowWithSchema(fields, ValueSamples.SCHEMA)
+    };
   }
 
   private static Object[] farApart() {
@@ -245,6 +261,33 @@ class ValuesTest {
     assertThat(copy(small)).isEqualTo(small);
     assertThat(copy(small)).isEqualTo(small);
     assertThat(copy(large)).isEqualTo(large);
+  }
+
+  static Stream<Named<Object>> largeContainers() {
+    Object[] numbers = IntStream.range(0, 300).boxed().toArray();
+    return Stream.of(
+        Named.of("list", new ArrayList<>(Arrays.asList(numbers))),
+        Named.of("list of Scala", wrapped(numbers).toList()),
+        Named.of("set", wrapped(numbers).toSet()),
+        Named.of("row", new GenericRow(numbers)),
+        Named.of("row with a schema", new GenericRowWithSchema(numbers, ValueSamples.SCHEMA)));
+  }
+
+  private static scala.collection.immutable.ArraySeq<Object> wrapped(Object[] array) {
+    return scala.collection.immutable.ArraySeq$.MODULE$.unsafeWrapArray(array);
+  }
+
+  /** A program may add one list to all of its records. */
+  @ParameterizedTest
+  @MethodSource("largeContainers")
+  void aLargeContainerOfTheRecordBeforeIsRefused(Object large) {
+    assertSame(copy(new Tuple2<>(1, large)), new Tuple2<>(1, large));
+    assertThat(writer.write(memory, memory + BYTES, 0, 2, new Tuple2<>(2, new Some<>(large))))
+        .isEqualTo(ValueWriter.UNKNOWN);
+    Object small = new Some<>(builder().result());
+    assertThat(copy(small)).isEqualTo(small);
+    assertThat(copy(small)).isEqualTo(small);
+    assertSame(copy(large), large);
   }
 
   @Test
@@ -285,6 +328,85 @@ class ValuesTest {
             });
     assertThat(failing.write(memory, memory + BYTES, 0, 1, rowOf("a")))
         .isEqualTo(ValueWriter.UNKNOWN);
+  }
+
+  /** Equal for Spark if only their parameters differ, as their class is the same. */
+  private static final class SizedType extends UserDefinedType<Object> {
+    private static final long serialVersionUID = 1L;
+    private final int size;
+
+    SizedType(int size) {
+      this.size = size;
+    }
+
+    @Override
+    public DataType sqlType() {
+      return DataTypes.createDecimalType(size, 0);
+    }
+
+    @Override
+    public Object serialize(Object value) {
+      return value;
+    }
+
+    @Override
+    public Object deserialize(Object stored) {
+      return stored;
+    }
+
+    @Override
+    public Class<Object> userClass() {
+      return Object.class;
+    }
+  }
+
+  @Test
+  void schemasWithTypesOfAProgramAreNotMixedUp() {
+    List<Row> rows = new ArrayList<>();
+    for (int size : new int[] {5, 7, 5}) {
+      StructType schema =
+          new StructType().add("nested", DataTypes.createArrayType(new SizedType(size)));
+      rows.add(new GenericRowWithSchema(new Object[] {1}, schema));
+    }
+    assertThat(rows.get(0).schema()).isEqualTo(rows.get(1).schema());
+    List<Object> read = readAll(write(rows));
+    for (int i = 0; i < rows.size(); i++) {
+      assertThat(sqlType((Row) read.get(i))).isEqualTo(sqlType(rows.get(i)));
+    }
+  }
+
+  private static DataType sqlType(Row row) {
+    ArrayType nested = (ArrayType) row.schema().apply(0).dataType();
+    return ((SizedType) nested.elementType()).sqlType();
+  }
+
+  @Test
+  void changedBytesOfASchemaAreRefused() {
+    long end = writer.write(memory, memory + BYTES, 0, null, rowOf("a"));
+    // Behind null, the row's code, the schema's number and its length.
+    Memory.putByte(memory + 3 + Integer.BYTES, (byte) 1);
+    reader.open(memory, end);
+    assertThatThrownBy(reader::next).isInstanceOf(CorruptValueException.class);
+  }
+
+  /** Each of the nested arrays claims to fill the rest of the chunk. */
+  @Test
+  void forgedLengthsOfNestedArraysTakeLittleMemory() {
+    long end = memory + BYTES;
+    Memory.putByte(memory, ValueType.NULL);
+    long at = memory + 1;
+    for (int depth = 0; depth < ValueWriter.MAX_DEPTH; depth++) {
+      Memory.putByte(at, (byte) (depth % 2 == 0 ? 28 : 60));
+      Memory.putByte(at + 1, (byte) ValueWriter.LONG_LENGTH);
+      at += 2 + Integer.BYTES;
+      Memory.putInt(at - Integer.BYTES, (int) (end - at));
+    }
+    Memory.putByte(at, (byte) 127);
+    reader.open(memory, end);
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long before = threads.getCurrentThreadAllocatedBytes();
+    assertThatThrownBy(reader::next).isInstanceOf(CorruptValueException.class);
+    assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(32L * BYTES);
   }
 
   private static Row rowOf(String column) {
