@@ -8,12 +8,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+# PySpark drops the view of a data frame that it gave to a query, and with it the frame's cache.
+# So queries get another data frame. Spark's optimizer removes the filter.
+
+
 def on_device(rows: DataFrame) -> DataFrame:
     """Puts rows on GPUs, as ``WeftGpu.onDevice`` does.
 
     :param rows: of a session with Weft, or of a client of Spark Connect
     """
-    return rows.sparkSession.sql("SELECT * FROM weft_on_device(TABLE({rows}))", rows=rows)
+    query = "SELECT * FROM weft_on_device(TABLE({rows}))"
+    return rows.sparkSession.sql(query, rows=rows.where("true"))
 
 
 def map_batches(rows: DataFrame, name: str) -> DataFrame:
@@ -25,4 +30,4 @@ def map_batches(rows: DataFrame, name: str) -> DataFrame:
     :param name: in any case. If there is none of this name, the error lists the others
     """
     query = "SELECT * FROM weft_map_batches(:name, TABLE({rows}))"
-    return rows.sparkSession.sql(query, {"name": name}, rows=rows)
+    return rows.sparkSession.sql(query, {"name": name}, rows=rows.where("true"))

@@ -65,17 +65,41 @@ final class DeviceShard implements AutoCloseable {
     return tables.stream().mapToInt(table -> table.layout().rows()).sum();
   }
 
-  /** Makes the rank's batches, in the order of the plan, and waits for the copies. */
-  void makeBatches(FeedPlan plan, int rank) {
-    List<Event> copies = new ArrayList<>();
-    for (FeedPlan.Batch batch : plan.rank(rank)) {
-      List<Run> runs = new ArrayList<>();
-      for (FeedPlan.Piece piece : batch.pieces()) {
-        runs.addAll(runs(piece));
+  /** Returns the rank's batches, in the order of the plan. Makes them on the first call. */
+  List<ExchangedBatch> batches(FeedPlan plan, int rank) {
+    if (batches.isEmpty()) {
+      List<ExchangedBatch> made = new ArrayList<>();
+      List<Event> copies = new ArrayList<>();
+      for (FeedPlan.Batch batch : plan.rank(rank)) {
+        List<Run> runs = runs(batch);
+        made.add(runs.size() == 1 ? view(runs.get(0)) : gather(batch.rows(), runs, copies));
       }
-      batches.add(runs.size() == 1 ? view(runs.get(0)) : gather(batch.rows(), runs, copies));
+      copies.forEach(copy -> copy.await(device.deadline()));
+      batches.addAll(made);
     }
-    copies.forEach(copy -> copy.await(device.deadline()));
+    return batches;
+  }
+
+  /** Starts to copy batches, one after the other, to memory that has room for them. */
+  Event copy(List<FeedPlan.Batch> copied, CudaMemory memory) {
+    List<List<Run>> runs = copied.stream().map(this::runs).toList();
+    long start = memory.address();
+    Event done =
+        lane.lane()
+            .submit(
+                "the copy of " + copied.size() + " batches",
+                () -> {
+                  for (int i = 0; i < runs.size(); i++) {
+                    copy(runs.get(i), start + i * layout.bytes());
+                  }
+                });
+    memory.usedUntil(done);
+    runs.forEach(all -> all.forEach(run -> run.table().usedUntil(done)));
+    return done;
+  }
+
+  private List<Run> runs(FeedPlan.Batch batch) {
+    return batch.pieces().stream().flatMap(piece -> runs(piece).stream()).toList();
   }
 
   /** Finds the rows of a piece, which may span several tables. */
@@ -115,21 +139,21 @@ final class DeviceShard implements AutoCloseable {
     long start = memory.address();
     copies.add(
         lane.lane()
-            .submit(
-                "putting a batch of " + rows + " rows together",
-                () -> {
-                  int done = 0;
-                  for (Run run : runs) {
-                    copy(run, start, done);
-                    done += run.rows();
-                  }
-                }));
+            .submit("putting a batch of " + rows + " rows together", () -> copy(runs, start)));
     FeedCounters.add(FeedCounter.BATCHES_GATHERED, 1);
     FeedCounters.add(FeedCounter.ROWS_GATHERED, rows);
     FeedCounters.add(FeedCounter.BYTES_GATHERED, rows == 0 ? 0 : layout.bytes());
     List<Long> addresses = layout.columns().stream().map(place -> start + place.offset()).toList();
     Consumer<Event> keeper = memory::usedUntil;
     return new ExchangedBatch(rows, addresses, List.of(keeper));
+  }
+
+  private void copy(List<Run> runs, long to) {
+    int done = 0;
+    for (Run run : runs) {
+      copy(run, to, done);
+      done += run.rows();
+    }
   }
 
   private void copy(Run run, long to, int rowsBefore) {
@@ -144,11 +168,6 @@ final class DeviceShard implements AutoCloseable {
                 run.rows() * width);
       }
     }
-  }
-
-  /** Returns the batches, in the order of the plan. */
-  List<ExchangedBatch> batches() {
-    return batches;
   }
 
   /** Waits for the lane, then frees all memory that is not in use. Idempotent. */

@@ -37,22 +37,25 @@ record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys)
   static FeedInput of(Dataset<Row> data, FeedSpec spec, List<String> keyNames) {
     QueryExecution query = query(data);
     List<Integer> keys = columns(query, keyNames);
-    if (!DeviceRoute.endsOnDevices(query)) {
-      return new FeedInput(rows(data, spec, keyNames), false, keys);
-    }
+    boolean onDevices = DeviceRoute.endsOnDevices(query);
     if (keys.size() < keyNames.size()) {
-      LOG.info(
-          "Batches on GPUs become rows for a feed, because a key of {} is not one of its columns",
-          keyNames);
+      if (onDevices) {
+        LOG.info(
+            "Batches on GPUs become rows for a feed, because a key of {} is not one of its columns",
+            keyNames);
+      }
       return new FeedInput(rows(data, spec, keyNames), false, List.of());
     }
-    Optional<RDD<InternalRow>> batches = DeviceRoute.batches(query);
+    Optional<RDD<InternalRow>> batches = onDevices ? DeviceRoute.batches(query) : Optional.empty();
     if (batches.isPresent()) {
       return new FeedInput(batches.get(), true, keys);
     }
     // Another query, with the ranks as a column, would run its exchanges again.
     RDD<InternalRow> rows =
-        NarrowRDD.over(query.toRdd(), InternalRow.class, all -> FeedRows.ranked(all, spec, keys));
+        spec.byKey()
+            ? NarrowRDD.over(
+                query.toRdd(), InternalRow.class, all -> FeedRows.ranked(all, spec, keys))
+            : query.toRdd();
     return new FeedInput(rows, false, keys);
   }
 
@@ -89,16 +92,10 @@ record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys)
     return found instanceof Attribute same && same.exprId().equals(column.exprId());
   }
 
-  /** With keys, the partition that Spark computes from them follows each row as a column. */
+  /** The rank, which Spark computes from the keys, follows each row as a column. */
   private static RDD<InternalRow> rows(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    Dataset<Row> rows = data;
-    if (spec.byKey()) {
-      Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
-      rows =
-          data.withColumn(
-              FeedRequirements.RANK_COLUMN,
-              functions.pmod(functions.hash(columns), functions.lit(spec.ranks())));
-    }
-    return query(rows).toRdd();
+    Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
+    Column rank = functions.pmod(functions.hash(columns), functions.lit(spec.ranks()));
+    return query(data.withColumn(FeedRequirements.RANK_COLUMN, rank)).toRdd();
   }
 }

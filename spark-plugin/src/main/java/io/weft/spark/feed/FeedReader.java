@@ -304,7 +304,6 @@ final class FeedReader<K, C> implements ShuffleReader<K, C> {
       for (Map.Entry<String, List<Wanted>> owner : byOwner(blocks).entrySet()) {
         fetch(device, shard, owner.getKey(), owner.getValue(), blocks);
       }
-      shard.makeBatches(plan, rank);
       return loaded;
     }
 

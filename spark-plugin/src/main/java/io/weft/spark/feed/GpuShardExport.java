@@ -1,13 +1,10 @@
 package io.weft.spark.feed;
 
 import io.weft.device.Event;
-import io.weft.device.cuda.CudaLane;
 import io.weft.device.cuda.CudaMemory;
-import io.weft.device.cuda.CudaStream;
 import io.weft.device.cuda.IpcHandle;
 import io.weft.shuffle.peer.PeerAddress;
 import io.weft.shuffle.store.LeasedFolder;
-import io.weft.spark.feed.DeviceShard.ExchangedBatch;
 import io.weft.spark.gpu.SharedGpu.ExportedMemory;
 import io.weft.spark.runtime.LentFolders;
 import io.weft.spark.runtime.WeftExecutor;
@@ -51,35 +48,13 @@ final class GpuShardExport {
     }
   }
 
-  /** Copies batches that are on the device. */
+  /** Copies batches whose rows are on the device. They need no other memory. */
   private static Content copy(RankGpu gpu, FeedShard shard, CudaMemory memory) {
-    List<ExchangedBatch> batches =
-        shard.plan().order(shard.rank(), 0).stream().map(shard.onDevice().batches()::get).toList();
-    CudaLane lane = gpu.uploads().lane();
-    long start = memory.address();
-    Event copied =
-        lane.submit(
-            "the copy of the batches of rank " + shard.rank(),
-            () -> {
-              for (int i = 0; i < batches.size(); i++) {
-                copy(lane.stream(), gpu.layout(), batches.get(i), start + i * gpu.layout().bytes());
-              }
-            });
-    memory.usedUntil(copied);
-    batches.forEach(batch -> batch.usedUntil(copied));
-    copied.await(gpu.deadline());
-    return new Content(batches.size(), batches.stream().mapToLong(ExchangedBatch::rows).sum());
-  }
-
-  private static void copy(
-      CudaStream stream, GpuBatchLayout layout, ExchangedBatch batch, long start) {
-    for (int c = 0; c < layout.columns().size(); c++) {
-      GpuBatchLayout.Place place = layout.columns().get(c);
-      long bytes = place.type(batch.rows()).bytes();
-      if (bytes > 0) {
-        stream.copyOnDevice(start + place.offset(), batch.addresses().get(c), bytes);
-      }
-    }
+    List<FeedPlan.Batch> planned = shard.plan().rank(shard.rank());
+    List<FeedPlan.Batch> batches =
+        shard.plan().order(shard.rank(), 0).stream().map(planned::get).toList();
+    shard.onDevice().copy(batches, memory).await(gpu.deadline());
+    return new Content(batches.size(), batches.stream().mapToLong(FeedPlan.Batch::rows).sum());
   }
 
   private static Content upload(

@@ -19,6 +19,7 @@ import io.weft.tensor.dlpack.DlpackTensor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Optional;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.spark.BarrierTaskContext;
@@ -266,6 +267,7 @@ final class RankTask implements FeedTask, AutoCloseable {
     private final DeviceShard shard;
     private final int epoch;
     private final StepDump dump;
+    private final List<ExchangedBatch> batches;
     private final Iterator<Integer> order;
 
     DeviceBatches(FeedShard shard, int epoch, TaskContext context, StepDump dump) {
@@ -273,6 +275,7 @@ final class RankTask implements FeedTask, AutoCloseable {
       this.epoch = epoch;
       this.dump = dump;
       this.shard = shard.onDevice();
+      this.batches = this.shard.batches(shard.plan(), shard.rank());
       this.order = shard.plan().order(shard.rank(), epoch).iterator();
     }
 
@@ -283,7 +286,7 @@ final class RankTask implements FeedTask, AutoCloseable {
 
     @Override
     DeviceFeedBatch take(int step) {
-      ExchangedBatch batch = shard.batches().get(order.next());
+      ExchangedBatch batch = batches.get(order.next());
       dump.stepOnDevice(epoch, step, batch);
       return new DeviceFeedBatch(shard, batch);
     }

@@ -31,6 +31,9 @@ final class TableColumnVector extends ColumnVector implements ContiguousVector {
   /** Bytes of all strings. */
   private final long stringBytes;
 
+  /** Counted once, because a batch that is appended in pieces asks for each. Negative before. */
+  private int nulls = -1;
+
   /**
    * Views the column of a table.
    *
@@ -77,11 +80,15 @@ final class TableColumnVector extends ColumnVector implements ContiguousVector {
 
   @Override
   public int numNulls() {
-    int nulls = 0;
-    for (int row = 0; validity != 0 && row < rows; row++) {
-      nulls += isNullAt(row) ? 1 : 0;
+    int counted = nulls; // Read once, because another thread may write it.
+    if (counted < 0) {
+      counted = 0;
+      for (int row = 0; validity != 0 && row < rows; row++) {
+        counted += isNullAt(row) ? 1 : 0;
+      }
+      nulls = counted;
     }
-    return nulls;
+    return counted;
   }
 
   @Override

@@ -52,6 +52,7 @@ class GpuQueryFeedTest {
           Map.of(
               "spark.master", "local[2,4]",
               "spark.weft.gpu.exchangeMemory", "16m",
+              "spark.weft.gpu.memory", "2m",
               "spark.weft.gpu.pinnedMemory", "4m"));
 
   private long keptBefore;
@@ -118,6 +119,18 @@ class GpuQueryFeedTest {
     assertKept(rows(205), feed -> feed.lastBatch(LastBatch.KEEP));
     assertKept(rows(7), feed -> feed.lastBatch(LastBatch.KEEP));
     assertKept(rows(2), feed -> feed);
+  }
+
+  /** Batches of rows of several map tasks are put together where the export keeps them. */
+  @Test
+  void anExportNeedsNoMemoryBesideItsBatches() {
+    Dataset<Row> rows = session().range(0, 90_000, 1, 3).selectExpr("id", "id a", "id b");
+    WeftFeed feed = WeftFeed.shards(WeftGpu.onDevice(rows), 2).batchRows(32_000);
+    try (GpuFeedExport export = feed.exportToGpus()) {
+      assertThat(2 * export.batchBytes()).isBetween(1_500_000L, 2L << 20);
+      assertThat(export.shards()).extracting(GpuFeedExport.Shard::batches).containsExactly(1, 1);
+    }
+    assertThat(kept(keptBefore)).isPositive();
   }
 
   @Test

@@ -13,6 +13,7 @@ import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.storage.StorageLevel;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -39,6 +40,7 @@ class PythonGpuTest {
           .forEachRemaining(e -> arguments.put(e.getKey(), e.getValue().asText()));
       result = session().sql(query.get("text").asText(), arguments);
       result.createOrReplaceTempView("result_" + ++number);
+      query.get("dropped").forEach(view -> session().catalog().dropTempView(view.asText()));
     }
     return result;
   }
@@ -47,11 +49,13 @@ class PythonGpuTest {
   void batchesAreMappedByTheFunctionOfAName() throws Exception {
     Dataset<Row> trips = session().range(0, 300, 1, 3).selectExpr("id", "concat('trip ', id) s");
     trips.createOrReplaceTempView("trips");
+    trips.cache();
     WeftGpu.register("it's {own} \\ name", trips.schema(), DeviceFunctions::copy);
     Dataset<Row> found = mapped("It's {own} \\ name");
     assertThat(found.collectAsList()).isEqualTo(trips.collectAsList());
     assertThat(found.queryExecution().executedPlan().toString())
         .containsSubsequence("ColumnarToRow", "DeviceMap", "DeviceUpload");
+    assertThat(trips.storageLevel()).as("its cache").isNotEqualTo(StorageLevel.NONE());
     assertThatThrownBy(() -> mapped("unknown")).hasMessageContaining("it's {own} \\ name");
   }
 }

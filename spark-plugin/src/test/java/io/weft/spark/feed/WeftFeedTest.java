@@ -29,6 +29,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Feeds whose ranks are threads of this JVM. */
 class WeftFeedTest {
@@ -183,12 +184,18 @@ class WeftFeedTest {
     assertThat(batch).as("rows are mixed, too").isNotEqualTo(batch.stream().sorted().toList());
   }
 
-  @Test
-  void rowsOfAKeyGoToTheSameRank() {
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "group",
+        "(IF(id % 2 = 0, 'KEY ', 'key ') || group) COLLATE UTF8_LCASE",
+        "IF(group = 3, NULL, DECIMAL(group))"
+      })
+  void rowsOfAKeyGoToTheSameRank(String key) {
     List<ArrayList<Long>> groups =
-        WeftFeed.shards(FeedData.rows(session(), 700, 3), 2)
+        WeftFeed.shards(FeedData.rows(session(), 700, 3).selectExpr("*", key + " AS key"), 2)
             .batchRows(16)
-            .by("group")
+            .by("key")
             .lastBatch(LastBatch.KEEP)
             .train(
                 task -> {
