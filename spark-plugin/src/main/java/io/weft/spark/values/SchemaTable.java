@@ -29,7 +29,9 @@ final class SchemaTable {
    * @param ownTypes whether it has types of a program: they may be equal without being the same
    * @param bytes null if it cannot be written
    */
+  @SuppressWarnings("ArrayRecordComponent") // Never compared.
   private record Known(StructType schema, boolean ownTypes, byte[] bytes) {
+    @SuppressWarnings("ReferenceEquality") // Equal types of a program may differ.
     boolean is(StructType other) {
       return schema == other || (!ownTypes && schema.equals(other));
     }

@@ -36,8 +36,8 @@ class PythonGpuTest {
       Map<String, Object> arguments = new HashMap<>();
       query
           .get("arguments")
-          .fields()
-          .forEachRemaining(e -> arguments.put(e.getKey(), e.getValue().asText()));
+          .properties()
+          .forEach(e -> arguments.put(e.getKey(), e.getValue().asText()));
       result = session().sql(query.get("text").asText(), arguments);
       result.createOrReplaceTempView("result_" + ++number);
       query.get("dropped").forEach(view -> session().catalog().dropTempView(view.asText()));
