@@ -56,7 +56,7 @@ public final class KillAtTask extends SparkListener implements AutoCloseable {
     stages.add(end.stageId());
     if (!victim.isDone() && stages.headSet(end.stageId()).size() == stage) {
       ended++;
-      if (ended == task) {
+      if (ended >= task) { // An executor that has just started is not listed yet.
         killedStage = end.stageId();
         kill(end.taskInfo().executorId());
       }
