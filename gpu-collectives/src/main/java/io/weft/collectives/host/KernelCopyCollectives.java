@@ -30,9 +30,6 @@ final class KernelCopyCollectives {
    */
   private static final int CHUNK_BYTES = 64 << 10;
 
-  /** Up to here two ranks reduce everything; beyond, the memory limits them. */
-  private static final int MAX_WHOLE_BYTES = 1 << 20;
-
   /** What more ranks read of each of them. */
   private static final int CHUNK_BYTES_OF_MANY = 32 << 10;
 
@@ -126,19 +123,12 @@ final class KernelCopyCollectives {
   }
 
   /**
-   * Two ranks with two buffers each reduce everything: that reads as much as shares and results of
-   * the other rank, but no rank waits for results, or writes what the other has in its cache.
-   * Otherwise every rank reduces its share, chunk by chunk in the cache, and then reads the results
-   * of the others from their receive buffers.
+   * Every rank reduces its share, chunk by chunk in the cache, and then reads the results of the
+   * others from their receive buffers.
    */
   void allReduce(Call call, AllReduce operation) {
     TypedBuffer send = operation.send();
     TypedBuffer receive = operation.receive();
-    if (host.size() == 2 && send.bytes() <= MAX_WHOLE_BYTES && isApart(0) && isApart(1)) {
-      reduce(call, send, operation.op(), 0, send.count(), receive.address());
-      host.sync();
-      return;
-    }
     int bytes = send.type().bytes();
     Shares shares = new Shares(send.count(), host.size(), bytes);
     long share = shares.start(host.me()) * bytes;
@@ -155,11 +145,6 @@ final class KernelCopyCollectives {
           shares.length(peer) * bytes);
     }
     host.sync();
-  }
-
-  /** Whether a rank receives into another buffer than it sends. */
-  private boolean isApart(int peer) {
-    return send(peer) != receive(peer);
   }
 
   /** Every rank reads its part from the others, chunk by chunk, and reduces it. */
