@@ -35,6 +35,10 @@ record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys)
 
   /** Prepares the input. Runs all exchanges of a query that ends on GPUs. */
   static FeedInput of(Dataset<Row> data, FeedSpec spec, List<String> keyNames) {
+    if (spec.byKey()) {
+      // Spark's analysis refuses keys that cannot be hashed, such as maps.
+      Dataset<Row> unused = data.select(hash(data, keyNames));
+    }
     QueryExecution query = query(data);
     List<Integer> keys = columns(query, keyNames);
     boolean onDevices = DeviceRoute.endsOnDevices(query);
@@ -94,8 +98,11 @@ record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys)
 
   /** The rank, which Spark computes from the keys, follows each row as a column. */
   private static RDD<InternalRow> rows(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    Column[] columns = keys.stream().map(data::col).toArray(Column[]::new);
-    Column rank = functions.pmod(functions.hash(columns), functions.lit(spec.ranks()));
+    Column rank = functions.pmod(hash(data, keys), functions.lit(spec.ranks()));
     return query(data.withColumn(FeedRequirements.RANK_COLUMN, rank)).toRdd();
+  }
+
+  private static Column hash(Dataset<Row> data, List<String> keys) {
+    return functions.hash(keys.stream().map(data::col).toArray(Column[]::new));
   }
 }

@@ -151,7 +151,7 @@ public final class WeftFeed {
    * executor where its task runs: numbers, and tensors of fixed shape. Other processes of that host
    * map them by CUDA IPC. Blocks until all are there. All of a rank's batches have to fit into the
    * setting {@code spark.weft.gpu.memory}. With {@link #onGpus}, and after a query that ends on the
-   * GPU, the rows are exchanged between GPUs.
+   * GPU, the rows are exchanged between GPUs, which need memory for a rank's exchanged rows too.
    *
    * @return the export, which keeps the memory until the caller closes it
    * @throws IllegalArgumentException if no column can be on a GPU

@@ -207,6 +207,14 @@ class WeftFeedTest {
     assertThat(groups.get(0)).doesNotContainAnyElementsOf(groups.get(1));
   }
 
+  /** Equal maps may have their entries in different orders, so Spark hashes no maps. */
+  @Test
+  void aMapIsNoKey() {
+    Dataset<Row> rows = FeedData.rows(session(), 10, 1).selectExpr("id", "MAP(id, 1) AS pairs");
+    assertThatThrownBy(() -> WeftFeed.shards(rows, 2).by("pairs").train(FeedTask::steps))
+        .hasMessageContaining("HASH_MAP_TYPE");
+  }
+
   @Test
   void ranksReduceTogetherAtEveryStep() {
     List<Long> sums =
