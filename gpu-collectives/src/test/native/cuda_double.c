@@ -1571,6 +1571,24 @@ CUresult cuCtxGetCurrent(struct context **out) {
   return SUCCESS;
 }
 
+/* For processes that read feeds. */
+CUresult cuCtxSynchronize(void) {
+  CUresult result = check_context("cuCtxSynchronize");
+  int working = result == SUCCESS;
+  while (working) {
+    working = 0;
+    pthread_mutex_lock(&lock);
+    for (struct stream *each = streams; each != NULL; each = each->next) {
+      working |= each->device == current->device && each->pending > 0;
+    }
+    pthread_mutex_unlock(&lock);
+    if (working) {
+      usleep(100);
+    }
+  }
+  return result;
+}
+
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   *least = 0;
   *greatest = -5;

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import socket
-import time
 import weakref
 from multiprocessing.reduction import DupFd
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
-from typing import TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import numpy as np
 
 from ._arrow import DAMAGE, ArrowFile, Field
 from ._columns import Column, Ragged, Strings, Struct
-from ._files import FeedError, FeedTimeout, open_owned
-from ._lease import Lease, LeaseLost
-from ._order import file_positions
+from ._files import FeedError, open_owned
+from ._lease import Lease
+from ._manifest import Manifest, Name, NotYet, awaited, gone, lease_of
+from ._rank import RankFeed
 
 if TYPE_CHECKING:
     import pyarrow
     from torch import Tensor
 
-_POLL_SECONDS = 0.05
-#: The version of the manifest.
-_FORMAT = 1
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
-Name = Union[str, "os.PathLike[str]"]
-_T = TypeVar("_T")
 
 
-class _NotYet(Exception):
-    """What a reader waits for."""
-
-
-class Feed:
+class Feed(RankFeed["Batch"]):
     """The batches of one rank, in the memory where Spark's executor wrote them.
 
     Each ``for batch in feed`` is one epoch, and the next one has another order if the feed was
@@ -63,27 +51,18 @@ class Feed:
         :raises FeedError: if a file is damaged, or belongs to another user
         :raises ValueError: if the feed has no such rank
         """
-        self._begin(os.fspath(name), rank, *_awaited(os.fspath(name), rank, timeout, owner))
+        path = os.fspath(name)
+        taken = awaited(path, rank, timeout, owner, False, lambda found: _opened(found, rank))
+        self._begin(path, rank, *taken)
 
     def _begin(
-        self, name: str, rank: int, manifest: Dict[str, Any], lease: Optional[Lease], file: int
+        self, name: str, rank: int, manifest: Manifest, lease: Optional[Lease], file: int
     ) -> None:
         self._release = weakref.finalize(self, _end, lease, file)
-        self.name = name
-        self.rank = rank
+        super().__init__(name, rank, manifest)
         self._manifest = manifest
         self._descriptor = file
-        shard = manifest["shards"][rank]
-        self.ranks = int(manifest["ranks"])
-        #: Rows of a full batch.
-        self.batch_rows = int(manifest["batchRows"])
-        #: Rows of this rank in an epoch.
-        self.rows = int(shard["rows"])
-        #: Names the save. All ranks of a training have to read the same one.
-        self.export_id = f"{manifest['application']}/{manifest['export']}"
-        self._seed: Optional[int] = manifest.get("shuffleSeed")
-        self._path: str = shard["file"]
-        self._next_epoch = 0
+        self._path: str = manifest["shards"][rank]["file"]
         self._reader: Any = None
         self._checked: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
         try:
@@ -120,33 +99,10 @@ class Feed:
         return self._file.fields
 
     def __len__(self) -> int:
-        """The batches of an epoch, equal on all ranks."""
         return len(self._file)
 
-    def __iter__(self) -> Iterator["Batch"]:
-        """The batches of the next epoch; the first is 0."""
-        epoch = self._next_epoch
-        self._next_epoch += 1
-        return self.epoch(epoch)
-
-    def epoch(self, epoch: int) -> Iterator["Batch"]:
-        """The batches of an epoch, in the order in which a rank inside Spark reads them."""
-        if epoch < 0:
-            raise ValueError(f"epochs are counted from 0, not {epoch}")
-        full = self.rows // self.batch_rows
-        for position in file_positions(self._seed, self.rank, epoch, len(self), full):
-            yield self.batch(position)
-
-    def batch(self, position: int) -> "Batch":
-        """The batch at a position of the file, which has the order of epoch 0."""
-        self._require_open()
-        if not 0 <= position < len(self):
-            raise IndexError(f"batch {position} of {len(self)}")
+    def _batch(self, position: int) -> "Batch":
         return Batch(self, position)
-
-    def _require_open(self) -> None:
-        if self.closed:
-            raise ValueError(f"the feed {self.name} is closed")
 
     @property
     def closed(self) -> bool:
@@ -155,12 +111,6 @@ class Feed:
     def close(self) -> None:
         """Gives the lease back, so that Spark may free the file. Arrays stay valid."""
         self._release()
-
-    def __enter__(self) -> "Feed":
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
 
     def _tensor_names(self, names: Tuple[str, ...]) -> Tuple[str, ...]:
         """Checks the columns for ``Batch.torch`` in all batches, once."""
@@ -274,103 +224,14 @@ def _read_only(column: Column) -> Column:
     return column
 
 
-def local_ranks(name: Name, *, timeout: float = 60.0, owner: Optional[int] = None) -> List[int]:
-    """The ranks whose files are on this host, in order; waits until there are any.
-
-    With several hosts, process i of a host takes ``local_ranks(name)[i]``. Parameters and errors
-    are those of ``Feed``.
-    """
-    path = os.fspath(name)
-
-    def attempt() -> List[int]:
-        manifest = _manifest(path, owner)
-        found = [s["rank"] for s in _local(manifest)]
-        if not found:
-            raise _NotYet(_gone(manifest["shards"][0], manifest, "no other rank's file is here"))
-        return found
-
-    return _retried(path, timeout, attempt)
-
-
-def _local(manifest: Dict[str, Any]) -> List[Dict[str, Any]]:
-    return [shard for shard in manifest["shards"] if os.path.exists(shard["file"])]
-
-
-def _awaited(
-    name: str, rank: int, timeout: float, owner: Optional[int]
-) -> Tuple[Dict[str, Any], Lease, int]:
-    def attempt() -> Tuple[Dict[str, Any], Lease, int]:
-        manifest = _manifest(name, owner)
-        if not 0 <= rank < manifest["ranks"]:
-            wrong = f"{name} has the ranks 0 to {manifest['ranks'] - 1}, not {rank}"
-            # A killed application leaves its manifest. The next save may have more ranks.
-            if rank < 0 or _local(manifest):
-                raise ValueError(wrong)
-            raise _NotYet(wrong)
-        return (manifest, *_opened(manifest, rank))
-
-    return _retried(name, timeout, attempt)
-
-
-def _retried(name: str, timeout: float, attempt: Callable[[], _T]) -> _T:
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            return attempt()
-        except _NotYet as e:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise FeedTimeout(f"no feed at {name} within {timeout:g} s: {e}") from None
-        time.sleep(min(_POLL_SECONDS, left))
-
-
-def _manifest(name: str, owner: Optional[int]) -> Dict[str, Any]:
-    path = name[len("file:") :] if name.startswith("file:") else name
-    file = os.path.join(path, "manifest.json") if not os.path.isfile(path) else path
+def _opened(manifest: Manifest, rank: int) -> Tuple[Manifest, Lease, int]:
+    """The manifest, the lease of a rank's shard, and a descriptor of the file."""
+    lease = lease_of(manifest, rank)
     try:
-        descriptor = open_owned(file, os.geteuid() if owner is None else owner)
-        with open(descriptor, encoding="utf-8") as source:
-            manifest = json.load(source)
-    except (FileNotFoundError, NotADirectoryError):
-        raise _NotYet(f"{file} does not exist") from None
-    except ValueError as e:
-        raise _NotYet(f"{file} is not complete: {e}") from None
-    if isinstance(manifest, dict) and manifest.get("format", _FORMAT) != _FORMAT:
-        raise FeedError(
-            f"{file} has the format {manifest['format']}, this package reads {_FORMAT}:"
-            " install the package of the Weft that saved it"
-        )
-    try:
-        _require_fields(manifest)
-    except (KeyError, TypeError, IndexError, ValueError):
-        raise FeedError(
-            f"{file} is not the manifest of a feed that was exported to files"
-        ) from None
-    return manifest  # type: ignore[no-any-return]
-
-
-def _require_fields(manifest: Dict[str, Any]) -> None:
-    """Reads what this module uses, which fails if it is not there."""
-    int(manifest["batchRows"]), manifest["application"], manifest["export"]
-    for rank in range(manifest["ranks"]):
-        shard = manifest["shards"][rank]
-        int(shard["rows"]), shard["host"], os.fsencode(shard["file"]), os.fsencode(shard["lease"])
-        if shard["rank"] != rank:
-            raise ValueError("the shards are not in the order of the ranks")
-
-
-def _opened(manifest: Dict[str, Any], rank: int) -> Tuple[Lease, int]:
-    """The lease of a rank's shard, and a descriptor of the file."""
-    shard = manifest["shards"][rank]
-    try:
-        lease = Lease(shard["lease"])
-    except LeaseLost as e:
-        raise _NotYet(_gone(shard, manifest, str(e))) from None
-    try:
-        return lease, open_owned(shard["file"], os.geteuid())
+        return manifest, lease, open_owned(manifest["shards"][rank]["file"], os.geteuid())
     except FileNotFoundError as e:
         lease.release()
-        raise _NotYet(_gone(shard, manifest, str(e))) from None
+        raise NotYet(gone(manifest, rank, str(e))) from None
     except BaseException:
         lease.release()
         raise
@@ -381,13 +242,3 @@ def _end(lease: Optional[Lease], file: int) -> None:
     os.close(file)
     if lease is not None:
         lease.release()
-
-
-def _gone(shard: Dict[str, Any], manifest: Dict[str, Any], cause: str) -> str:
-    """Why a file that the manifest names is not there."""
-    host = socket.gethostname()
-    return (
-        f"the file of rank {shard['rank']} is on host {shard['host']} (this is {host}), or was freed"
-        f" because its lease, its executor or application {manifest.get('application', '')} ended:"
-        f" {cause}"
-    )

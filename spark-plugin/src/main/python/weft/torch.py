@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterator, Optional, Union
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from ._feed import Feed, Name
+from ._feed import Batch, Feed
+from ._gpu_feed import GpuBatch, GpuFeed
+from ._manifest import Name, OtherKind
 
 
 class FeedDataset(IterableDataset):  # type: ignore[type-arg]
@@ -19,7 +21,8 @@ class FeedDataset(IterableDataset):  # type: ignore[type-arg]
 
     Each iteration is one epoch. Without workers nothing is copied. Workers read the file that this
     process has open, and share an epoch's batches. PyTorch copies what they send, and
-    ``set_epoch`` must then name each epoch, also for persistent workers.
+    ``set_epoch`` must then name each epoch, also for persistent workers. A feed in GPU memory
+    gives tensors on that GPU, without workers only.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class FeedDataset(IterableDataset):  # type: ignore[type-arg]
         #: In shared memory, so that persistent workers see it.
         self._epoch = torch.zeros((), dtype=torch.int64)
         self._epoch.share_memory_()  # type: ignore[no-untyped-call]
-        self._feed = Feed(name, rank, timeout=timeout, owner=owner)
+        self._feed: Union[Feed, GpuFeed] = _opened(name, rank, timeout, owner)
         try:
             self._feed._tensor_names(columns)
         except BaseException:
@@ -63,16 +66,28 @@ class FeedDataset(IterableDataset):  # type: ignore[type-arg]
     def __iter__(self) -> Iterator[Dict[str, torch.Tensor]]:
         epoch = int(self._epoch)
         worker = get_worker_info()  # type: ignore[no-untyped-call]
+        if worker and isinstance(self._feed, GpuFeed):
+            raise ValueError("a feed in GPU memory cannot be read by workers: use num_workers=0")
         if worker:
             return self._tensors(epoch, worker.id, worker.num_workers)
         self.set_epoch(epoch + 1)
         return self._tensors(epoch, 0, 1)
 
     def _tensors(self, epoch: int, first: int, step: int) -> Iterator[Dict[str, torch.Tensor]]:
-        for number, batch in enumerate(self._feed.epoch(epoch)):
+        batches: Iterator[Union[Batch, GpuBatch]] = self._feed.epoch(epoch)
+        for number, batch in enumerate(batches):
             if number % step == first:
                 yield batch.torch(*self._columns)
 
     def close(self) -> None:
         """Gives the lease back, and ends iterations."""
         self._feed.close()
+
+
+def _opened(
+    name: Name, rank: int, timeout: float, owner: Optional[int]
+) -> Union[Feed, GpuFeed]:
+    try:
+        return Feed(name, rank, timeout=timeout, owner=owner)
+    except OtherKind:
+        return GpuFeed(name, rank, timeout=timeout, owner=owner)

@@ -81,6 +81,16 @@ public final class DoubleGpus {
     return Built.ROOT.resolve(DriverFiles.LIBRARIES).resolve(name);
   }
 
+  /** Path of the CUDA driver that the application uses, for other processes. */
+  public static String driver() {
+    if (!TestMachine.isReal()) {
+      return library(DoubleBuild.CUDA).toString();
+    }
+    // As in "CUDA driver 12.8 in /usr/lib/x86_64-linux-gnu/libcuda.so.1".
+    String described = TestMachine.cuda().toString();
+    return described.substring(described.indexOf('/'));
+  }
+
   /** Controls of the libcuda double that the application has loaded. */
   public static Controls controls() {
     return TestMachine.controls(DoubleBuild.CUDA, Controls.class);

@@ -56,6 +56,7 @@ public final class FeedExport extends ShardedExport<FeedExport.Shard> {
    * feed. {@code schema} is as Spark writes it; {@code tensors} has per column the {@code dtype}
    * and {@code shape} of one row. {@code shards} has the fields of {@link Shard}.
    */
+  @Override
   public String manifest() {
     return json();
   }
@@ -69,7 +70,6 @@ public final class FeedExport extends ShardedExport<FeedExport.Shard> {
       type.put("shape", column.shape());
       tensors.put(column.name(), type);
     }
-    manifest.put("shuffleSeed", spec().shuffleSeed());
     manifest.put("schema", new ObjectMapper().readTree(spec().schema().json()));
     manifest.put("tensors", tensors);
   }

@@ -42,10 +42,13 @@ public abstract class ShardedExport<S> implements AutoCloseable {
     return shards;
   }
 
+  /** Describes the export as JSON, for readers in other processes. */
+  public abstract String manifest();
+
   /** Number of rows in a shard. */
   abstract long rows(S shard);
 
-  /** Adds the entries between {@code rows} and {@code shards} to a manifest. */
+  /** Adds the entries between {@code shuffleSeed} and {@code shards} to a manifest. */
   abstract void describe(Map<String, Object> manifest) throws JsonProcessingException;
 
   final FeedSpec spec() {
@@ -61,6 +64,7 @@ public abstract class ShardedExport<S> implements AutoCloseable {
       manifest.put("ranks", spec.ranks());
       manifest.put("batchRows", spec.batchRows());
       manifest.put("rows", shards.stream().mapToLong(this::rows).sum());
+      manifest.put("shuffleSeed", spec.shuffleSeed());
       describe(manifest);
       manifest.put("shards", shards);
       return new ObjectMapper().writerWithDefaultPrettyPrinter().writeValueAsString(manifest);

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Batches in GPU memory for processes that are not executors, on the double of the driver. */
+/** Batches in GPU memory for processes that are not executors. */
 class GpuFeedExportTest {
   private static LocalSpark spark;
 
@@ -206,8 +206,7 @@ class GpuFeedExportTest {
       String own = export.shards().get(0).lease();
       Files.writeString(manifest, export.manifest().replace(own, held.toString()));
       Process reader =
-          PythonScript.start(
-              "read-gpu-feed.py", DoubleGpus.library("libcuda.so.1").toString(), manifest + "");
+          PythonScript.start("read-gpu-feed.py", DoubleGpus.driver(), manifest.toString());
       assertThat(reader.waitFor(60, TimeUnit.SECONDS)).isTrue();
       assertThat(reader.exitValue()).isEqualTo(1);
       assertThat(reader.inputReader().readLine()).as("what it read").isNull();
@@ -230,8 +229,7 @@ class GpuFeedExportTest {
   private Process start(GpuFeedExport export) throws Exception {
     Path manifest = folder.resolve("feed.json");
     export.writeManifest(manifest);
-    return PythonScript.start(
-        "read-gpu-feed.py", DoubleGpus.library("libcuda.so.1").toString(), manifest.toString());
+    return PythonScript.start("read-gpu-feed.py", DoubleGpus.driver(), manifest.toString());
   }
 
   private static void check(Process reader, int rows) throws IOException {

@@ -9,6 +9,7 @@ import io.weft.spark.LocalSpark;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.WeftGpu;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -17,11 +18,19 @@ import org.apache.spark.api.java.function.FilterFunction;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Without a usable GPU a feed reports the reason, and host batches still work. */
 class GpuFeedWithoutGpuTest {
+  @TempDir Path folder;
+
+  private void save(Dataset<Row> rows) {
+    String path = folder.resolve("features").toString();
+    rows.write().format("weft").option("ranks", 1).option("toGpus", true).save(path);
+  }
+
   @Test
   void theReasonIsReported() {
     try (LocalSpark spark = LocalSpark.start(Map.of("spark.weft.transport", "shm"))) {
@@ -42,6 +51,9 @@ class GpuFeedWithoutGpuTest {
       WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
       assertThat(manager.hostFeeds().counts()).isEqualTo(Map.of(reason, 1L));
       assertThatThrownBy(feed::exportToGpus).hasStackTraceContaining(reason);
+      assertThatThrownBy(() -> save(FeedData.rows(spark.session(), 40, 2)))
+          .hasStackTraceContaining(reason);
+      assertThat(folder.resolve("features")).doesNotExist();
     }
   }
 

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.weft.spark.GpuSpark;
 import io.weft.spark.sql.DeviceFunctions;
 import io.weft.spark.sql.WeftGpu;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
@@ -19,9 +18,6 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Queries that the Python package makes, in a session without Python. */
 class PythonGpuTest {
-  private static final String PACKAGE =
-      Path.of(System.getProperty("weft.rootFolder"), "spark-plugin/src/main/python").toString();
-
   @RegisterExtension static final GpuSpark SPARK = new GpuSpark(Map.of());
 
   private static SparkSession session() {
@@ -32,7 +28,7 @@ class PythonGpuTest {
   private static Dataset<Row> mapped(String name) throws Exception {
     Dataset<Row> result = null;
     int number = 0;
-    for (JsonNode query : PythonScript.run("weft-gpu.py", PACKAGE, name)) {
+    for (JsonNode query : PythonScript.run("weft-gpu.py", PythonScript.PACKAGE, name)) {
       Map<String, Object> arguments = new HashMap<>();
       query
           .get("arguments")

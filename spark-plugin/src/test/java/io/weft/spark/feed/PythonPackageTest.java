@@ -6,10 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.weft.spark.LocalSpark;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,8 +28,6 @@ import org.junit.jupiter.api.io.TempDir;
 /** The Python package reads, in processes of its own, what the data source saves. */
 class PythonPackageTest {
   private static final String SCRIPT = "weft-feed.py";
-  private static final Path PACKAGE =
-      Path.of(System.getProperty("weft.rootFolder"), "spark-plugin", "src", "main", "python");
 
   private static LocalSpark spark;
 
@@ -118,7 +112,7 @@ class PythonPackageTest {
   }
 
   private static String[] command(String task, Object... arguments) {
-    List<String> all = new ArrayList<>(List.of(PACKAGE.toString(), task));
+    List<String> all = new ArrayList<>(List.of(PythonScript.PACKAGE, task));
     List.of(arguments).forEach(argument -> all.add(argument.toString()));
     return all.toArray(String[]::new);
   }
@@ -137,41 +131,8 @@ class PythonPackageTest {
     return LongStream.range(0, end).boxed().toList();
   }
 
-  /** A process of Python that the test talks with by lines, and that it ends. */
-  private static final class Talk implements AutoCloseable {
-    private final Process process;
-    private final BufferedReader out;
-
-    Talk(String task, Object... arguments) throws Exception {
-      process = PythonScript.start(SCRIPT, command(task, arguments));
-      out =
-          new BufferedReader(
-              new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
-    }
-
-    String line() throws Exception {
-      return Scripts.within(process, out::readLine);
-    }
-
-    void goOn() throws Exception {
-      OutputStream in = process.getOutputStream();
-      in.write('\n');
-      in.flush();
-    }
-
-    JsonNode result() throws Exception {
-      return new ObjectMapper().readTree(line());
-    }
-
-    void kill() throws Exception {
-      process.destroyForcibly();
-      assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    }
-
-    @Override
-    public void close() throws Exception {
-      kill();
-    }
+  private static PythonTalk talk(String task, Object... arguments) throws Exception {
+    return PythonTalk.start(SCRIPT, command(task, arguments));
   }
 
   @Test
@@ -231,8 +192,8 @@ class PythonPackageTest {
 
   @Test
   void aReaderWaitsForTheWriter() throws Exception {
-    try (Talk reader = new Talk("hold", folder, 0)) {
-      assertThat(reader.process.waitFor(500, TimeUnit.MILLISECONDS)).isFalse();
+    try (PythonTalk reader = talk("hold", folder, 0)) {
+      assertThat(reader.process().waitFor(500, TimeUnit.MILLISECONDS)).isFalse();
       writer(100).save(folder);
       assertThat(reader.line()).isEqualTo("open");
       reader.goOn();
@@ -245,7 +206,7 @@ class PythonPackageTest {
   void anOpenFeedSurvivesItsOverwrite() throws Exception {
     writer(100).save(folder);
     List<Path> first = files();
-    try (Talk reader = new Talk("hold", folder, 0)) {
+    try (PythonTalk reader = talk("hold", folder, 0)) {
       assertThat(reader.line()).isEqualTo("open");
       writer(200).mode(SaveMode.Overwrite).save(folder);
       Awaitility.await("the file of the other rank")
@@ -265,7 +226,7 @@ class PythonPackageTest {
   void aKilledReaderLosesItsLease() throws Exception {
     writer(100).save(folder);
     List<Path> files = files();
-    try (Talk reader = new Talk("hold", folder, 1)) {
+    try (PythonTalk reader = talk("hold", folder, 1)) {
       assertThat(reader.line()).isEqualTo("open");
       Files.delete(Path.of(folder, "manifest.json"));
       awaitFreed(files.subList(0, 1));
@@ -280,7 +241,7 @@ class PythonPackageTest {
   void anOpenFeedSurvivesTheEndOfItsApplication() throws Exception {
     writer(100).save(folder);
     List<Path> files = files();
-    try (Talk reader = new Talk("hold", folder, 0)) {
+    try (PythonTalk reader = talk("hold", folder, 0)) {
       assertThat(reader.line()).isEqualTo("open");
       spark.close();
       awaitFreed(files);
@@ -326,7 +287,7 @@ class PythonPackageTest {
   void theLastFeedOfAProcessGivesTheLeaseBack() throws Exception {
     writer(100).save(folder);
     List<Path> files = files();
-    try (Talk reader = new Talk("hold_by_two", folder, 0)) {
+    try (PythonTalk reader = talk("hold_by_two", folder, 0)) {
       assertThat(reader.line()).isEqualTo("open");
       writer(100).mode(SaveMode.Overwrite).save(folder);
       awaitFreed(files.subList(1, 2));
@@ -376,7 +337,7 @@ class PythonPackageTest {
     assertThat(python("lost", folder, 7, 0).get("message").asText())
         .contains("no feed at", "has the ranks 0 to 1, not 7");
     assertThat(python("local", folder, 0).get("message").asText())
-        .contains("the file of rank 0 is on host", "no other rank's file is here");
+        .contains("the file of rank 0 is on host", "no other rank's is here");
   }
 
   @Test

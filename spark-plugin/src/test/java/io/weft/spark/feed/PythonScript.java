@@ -3,6 +3,7 @@ package io.weft.spark.feed;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -12,7 +13,17 @@ final class PythonScript {
   /** The interpreter on the path, and that of Debian's packages. */
   private static final List<String> INTERPRETERS = List.of("python3", "/usr/bin/python3");
 
+  /** The folder of the Python package; the folder for GPU machines has it beside the tests. */
+  static final String PACKAGE = packageFolder();
+
   private PythonScript() {}
+
+  private static String packageFolder() {
+    String root = System.getProperty("weft.rootFolder");
+    return root == null
+        ? Path.of(PythonScript.class.getResource("/python").getPath()).toString()
+        : Path.of(root, "spark-plugin", "src", "main", "python").toString();
+  }
 
   /** Returns the output of a script, as JSON. Without numpy the test is skipped. */
   static JsonNode run(String script, String... arguments) throws Exception {

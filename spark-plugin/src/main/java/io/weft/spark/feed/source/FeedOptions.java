@@ -2,6 +2,7 @@ package io.weft.spark.feed.source;
 
 import io.weft.collectives.DataType;
 import io.weft.spark.feed.LastBatch;
+import io.weft.spark.feed.ShardedExport;
 import io.weft.spark.feed.WeftFeed;
 import io.weft.spark.feed.WeftTensors;
 import java.time.Duration;
@@ -31,6 +32,7 @@ import org.apache.spark.sql.functions;
  * @param by key columns; empty to deal rows evenly
  * @param lastBatch the treatment of rows that fill no batch
  * @param lease time until the export is freed; empty for the end of the application
+ * @param toGpus whether batches go into memory of GPUs instead of files
  * @param tensors types of tensor columns, such as {@code float32[3, 224]}, by lower-case column
  */
 record FeedOptions(
@@ -41,11 +43,12 @@ record FeedOptions(
     List<String> by,
     LastBatch lastBatch,
     Optional<Duration> lease,
+    boolean toGpus,
     Map<String, TensorShape> tensors) {
   private static final String RANKS = "ranks";
   private static final String TENSOR = "tensor.";
   private static final List<String> NAMES =
-      List.of("ranks", "batchRows", "shuffleSeed", "by", "lastBatch", "lease");
+      List.of("ranks", "batchRows", "shuffleSeed", "by", "lastBatch", "lease", "toGpus");
   private static final Pattern SHAPE =
       Pattern.compile("\\s*(\\w+)\\s*\\[\\s*(-?\\d+(?:\\s*,\\s*\\d+)*)\\s*]\\s*");
 
@@ -67,6 +70,11 @@ record FeedOptions(
     Map<String, String> named = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     named.putAll(options);
     named.keySet().forEach(FeedOptions::requireKnown);
+    Map<String, TensorShape> tensors = tensors(named);
+    boolean toGpus = flag("toGpus", named.getOrDefault("toGpus", "false"));
+    if (toGpus) {
+      tensors.forEach(FeedOptions::requireFixed);
+    }
     return new FeedOptions(
         required(named, "path", "the folder of the export, as in save(\"features\")"),
         atLeastOne(
@@ -77,7 +85,8 @@ record FeedOptions(
         columns(named.getOrDefault("by", "")),
         lastBatch(named.getOrDefault("lastBatch", "drop")),
         Optional.ofNullable(named.get("lease")).map(FeedOptions::duration),
-        tensors(named));
+        toGpus,
+        tensors);
   }
 
   /** Checks the options of a load, which needs only the path. */
@@ -124,6 +133,22 @@ record FeedOptions(
       throw wrong(name, value, "a whole number, 1 or more", e);
     }
     throw wrong(name, value, "a whole number, 1 or more", null);
+  }
+
+  private static boolean flag(String name, String value) {
+    return switch (value.trim().toLowerCase(Locale.ROOT)) {
+      case "true" -> true;
+      case "false" -> false;
+      default -> throw wrong(name, value, "true or false", null);
+    };
+  }
+
+  private static void requireFixed(String column, TensorShape tensor) {
+    if (tensor.dimensions().contains(-1L)) {
+      throw new IllegalArgumentException(
+          "option toGpus of format weft takes only tensors of fixed shape, and the first dimension"
+              + " of %s varies: save it to files".formatted(column));
+    }
   }
 
   private static long seed(String value) {
@@ -194,11 +219,16 @@ record FeedOptions(
   }
 
   /**
-   * Creates the feed.
+   * Exchanges the rows and exports them.
    *
-   * @throws IllegalArgumentException if the data lacks a named column
+   * @throws IllegalArgumentException if the data lacks a named column, or cannot be fed
    */
-  WeftFeed feed(Dataset<Row> data) {
+  ShardedExport<?> export(Dataset<Row> data) {
+    WeftFeed feed = feed(data);
+    return toGpus ? feed.exportToGpus() : feed.export();
+  }
+
+  private WeftFeed feed(Dataset<Row> data) {
     WeftFeed feed = WeftFeed.shards(withTensors(data), ranks).batchRows(batchRows);
     feed = feed.lastBatch(lastBatch);
     if (shuffleSeed.isPresent()) {

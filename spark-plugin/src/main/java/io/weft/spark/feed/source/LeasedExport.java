@@ -2,7 +2,7 @@ package io.weft.spark.feed.source;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.weft.spark.feed.FeedExport;
+import io.weft.spark.feed.ShardedExport;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  */
 record LeasedExport(
     SparkContext context,
-    FeedExport export,
+    ShardedExport<?> export,
     ExportFolder folder,
     String path,
     ObjectNode manifest,
@@ -33,7 +33,7 @@ record LeasedExport(
 
   /** Starts the lease. */
   static LeasedExport of(
-      SparkContext context, FeedExport export, ExportFolder folder, Optional<Duration> lease)
+      SparkContext context, ShardedExport<?> export, ExportFolder folder, Optional<Duration> lease)
       throws IOException {
     ObjectNode manifest = (ObjectNode) new ObjectMapper().readTree(export.manifest());
     lease.ifPresent(time -> manifest.put(LEASE_END, Instant.now().plus(time).toEpochMilli()));
@@ -86,7 +86,7 @@ record LeasedExport(
       LOG.debug("Another program has replaced the manifest in {}", folder, e);
     } catch (IOException | RuntimeException e) {
       LOG.warn(
-          "The manifest in {} names files that are freed; delete it: {}", folder, e.toString());
+          "The manifest in {} names shards that are freed; delete it: {}", folder, e.toString());
     }
   }
 }

@@ -204,7 +204,7 @@ final class LiveExports {
       export.export().close();
     } catch (Exception e) {
       LOG.warn(
-          "Executors may keep the files of the export in {} until the application ends: {}",
+          "Executors may keep the shards of the export in {} until the application ends: {}",
           export.folder(),
           e.toString());
     }
@@ -218,7 +218,7 @@ final class LiveExports {
     return ended;
   }
 
-  /** Withdraws the manifests when the application ends; executors then free the files. */
+  /** Withdraws the manifests when the application ends; executors then free the shards. */
   private static final class EndListener extends SparkListener {
     private final SparkContext context;
 

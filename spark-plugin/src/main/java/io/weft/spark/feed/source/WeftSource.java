@@ -3,7 +3,7 @@ package io.weft.spark.feed.source;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.weft.spark.compat.ScalaInterop;
-import io.weft.spark.feed.FeedExport;
+import io.weft.spark.feed.ShardedExport;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
@@ -34,8 +34,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The data source {@code weft}. Saving a data frame makes a feed, exports it as Arrow files in
- * shared memory, and writes a manifest into the folder of the given path. Loading that path gives
- * one row per shard: see {@link ShardList}.
+ * shared memory or into memory of GPUs, and writes a manifest into the folder of the given path.
+ * Loading that path gives one row per shard: see {@link ShardList}.
  *
  * <p>The export is freed when its folder or manifest is deleted or replaced, when its lease ends,
  * and when the application ends. Shards that another process has locked stay until their unlock, or
@@ -150,7 +150,7 @@ public final class WeftSource
       ExportFolder folder,
       SaveMode mode)
       throws IOException {
-    FeedExport export = options.feed(data).export();
+    ShardedExport<?> export = options.export(data);
     boolean kept = false;
     try {
       LeasedExport leased =
@@ -176,8 +176,9 @@ public final class WeftSource
   }
 
   /**
-   * The shards of an export as rows, in the order of the ranks: rank, host, path, rows, batches,
-   * bytes, and the end of the lease (null without one). Thread-safe.
+   * The shards of an export as rows, in the order of the ranks: rank, host, path of its file (on a
+   * GPU: of the lease, which exists as long as the memory), rows, batches, bytes, and the end of
+   * the export's lease (null without one). Thread-safe.
    */
   static final class ShardList extends BaseRelation implements TableScan {
     private static final StructType SCHEMA =
@@ -249,7 +250,7 @@ public final class WeftSource
             RowFactory.create(
                 shard.required("rank").asInt(),
                 shard.required("host").asText(),
-                shard.required("file").asText(),
+                shard.required(shard.has("file") ? "file" : "lease").asText(),
                 shard.required("rows").asLong(),
                 shard.required("batches").asInt(),
                 shard.required("bytes").asLong(),

@@ -1,0 +1,262 @@
+"""Memory of another process's GPU, mapped by the CUDA driver, which is called by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import uuid
+import weakref
+from collections import deque
+from contextlib import contextmanager
+from ctypes import byref, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any, Deque, Dict, Iterator, Optional, Tuple
+
+from ._files import FeedError
+from ._lease import Lease
+
+_LAZY_PEER_ACCESS = 1
+_NOT_INITIALIZED = 3
+#: Of a handle of memory.
+HANDLE_BYTES = 64
+
+
+class _IpcHandle(ctypes.Structure):
+    _fields_ = [("reserved", c_char * HANDLE_BYTES)]
+
+
+_SIGNATURES: Dict[str, Tuple[Any, ...]] = {
+    "cuInit": (c_uint,),
+    "cuGetErrorName": (c_int, c_void_p),
+    "cuDeviceGetCount": (c_void_p,),
+    "cuDeviceGet": (c_void_p, c_int),
+    "cuDeviceGetUuid_v2": (c_void_p, c_int),
+    "cuDevicePrimaryCtxRetain": (c_void_p, c_int),
+    "cuDevicePrimaryCtxRelease_v2": (c_int,),
+    "cuCtxGetCurrent": (c_void_p,),
+    "cuCtxSetCurrent": (c_void_p,),
+    "cuCtxSynchronize": (),
+    "cuIpcOpenMemHandle_v2": (c_void_p, _IpcHandle, c_uint),
+    "cuIpcCloseMemHandle": (c_uint64,),
+    "cuMemGetAddressRange_v2": (c_void_p, c_void_p, c_uint64),
+}
+
+
+class CudaError(FeedError):
+    """The driver refused a call."""
+
+
+class NotMapped(CudaError):
+    """The memory of a handle is not there."""
+
+
+class Driver:
+    """The driver's functions. Its GPUs have the numbers that they have in torch and cupy."""
+
+    def __init__(self, library: str) -> None:
+        """
+        :raises FeedError: if there is no driver that works
+        """
+        try:
+            self._library = ctypes.CDLL(library)
+            for name, types in _SIGNATURES.items():
+                getattr(self._library, name).argtypes = types
+        except (OSError, AttributeError) as e:
+            raise FeedError(f"the CUDA driver cannot be loaded: {e}") from e
+        self._call("cuInit", 0)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._library, name)(*arguments)
+        if code != 0:
+            text = c_char_p()
+            self._library.cuGetErrorName(code, byref(text))
+            error = f"{name}: error {code}, {(text.value or b'unknown').decode()}"
+            if code == _NOT_INITIALIZED:
+                error += "; a process that was forked after the use of CUDA cannot use it"
+            raise CudaError(error)
+
+    def ordinal(self, gpu: str) -> int:
+        """The number of the GPU with this uuid.
+
+        :raises FeedError: if this process does not see it
+        """
+        count, device, found = c_int(), c_int(), ctypes.create_string_buffer(16)
+        self._call("cuDeviceGetCount", byref(count))
+        seen = []
+        for ordinal in range(count.value):
+            self._call("cuDeviceGet", byref(device), ordinal)
+            self._call("cuDeviceGetUuid_v2", found, device)
+            seen.append(uuid.UUID(bytes=found.raw))
+        if uuid.UUID(gpu) not in seen:
+            names = ", ".join(f"GPU-{each}" for each in seen) or "none"
+            raise FeedError(
+                f"the feed is on GPU-{gpu}, and this process sees {names}:"
+                " CUDA_VISIBLE_DEVICES has to include it"
+            )
+        return seen.index(uuid.UUID(gpu))
+
+    def retain(self, ordinal: int) -> c_void_p:
+        """The primary context of a GPU, which torch and cupy also use."""
+        device, context = c_int(), c_void_p()
+        self._call("cuDeviceGet", byref(device), ordinal)
+        self._call("cuDevicePrimaryCtxRetain", byref(context), device)
+        return context
+
+    def release(self, ordinal: int) -> None:
+        device = c_int()
+        self._call("cuDeviceGet", byref(device), ordinal)
+        self._call("cuDevicePrimaryCtxRelease_v2", device)
+
+    @contextmanager
+    def using(self, context: c_void_p) -> Iterator[None]:
+        """Makes a context the thread's current one, and restores the one before."""
+        before = c_void_p()
+        self._call("cuCtxGetCurrent", byref(before))
+        self._call("cuCtxSetCurrent", context)
+        try:
+            yield
+        finally:
+            self._call("cuCtxSetCurrent", before)
+
+    def map(self, handle: bytes) -> Tuple[int, int]:
+        """Maps memory in the current context: its address, and its size."""
+        start, base, size = c_uint64(), c_uint64(), c_size_t()
+        struct = _IpcHandle.from_buffer_copy(handle)
+        try:
+            self._call("cuIpcOpenMemHandle_v2", byref(start), struct, _LAZY_PEER_ACCESS)
+        except CudaError as e:
+            raise NotMapped(str(e)) from None
+        try:
+            self._call("cuMemGetAddressRange_v2", byref(base), byref(size), start)
+        except BaseException:
+            self._call("cuIpcCloseMemHandle", start)
+            raise
+        return start.value, size.value
+
+    def unmap(self, start: int) -> None:
+        """Unmaps memory behind the context's work, which may still read it."""
+        self._call("cuCtxSynchronize")
+        self._call("cuIpcCloseMemHandle", c_uint64(start))
+
+
+class _Memory:
+    """What one handle refers to, mapped once in this process."""
+
+    def __init__(self, driver: Driver, ordinal: int, handle: bytes) -> None:
+        self._driver = driver
+        self.ordinal = ordinal
+        self.users = 0
+        self._context = driver.retain(ordinal)
+        try:
+            with driver.using(self._context):
+                self.start, self.size = driver.map(handle)
+        except BaseException:
+            driver.release(ordinal)
+            raise
+
+    def unmap(self) -> None:
+        with self._driver.using(self._context):
+            self._driver.unmap(self.start)
+        self._driver.release(self.ordinal)
+
+
+class Mapping:
+    """Keeps a shard's memory mapped, and its lease, for as long as it is referenced.
+
+    All mappings of a handle share an address. The last one unmaps it, after the work of the GPU,
+    and only then is the lease given back. Thread-safe.
+    """
+
+    _guard = threading.Lock()
+    _drivers: Dict[str, Driver] = {}
+    _memories: Dict[Tuple[str, bytes], _Memory] = {}
+    #: Ended mappings that are still to be unmapped. See ``_end``.
+    _ended: Deque[Tuple[Tuple[str, bytes], Lease]] = deque()
+    _forked = False
+
+    def __init__(self, library: str, gpu: str, handle: bytes, lease: Lease) -> None:
+        """
+        :param handle: HANDLE_BYTES of the driver
+        :param lease: this object's, unless there is an error
+        :raises NotMapped: if the memory cannot be mapped, as after the end of its process
+        :raises FeedError: if no driver works, or this process does not see the GPU
+        """
+        if Mapping._forked:
+            raise FeedError(
+                "this process was forked from one that uses CUDA, and CUDA does not work in it:"
+                " start it by spawn, or open the feed only there"
+            )
+        self._process = os.getpid()
+        try:
+            with Mapping._guard:
+                memory = Mapping._mapped(library, gpu, handle)
+                memory.users += 1
+        finally:
+            Mapping._unmap_ended()
+        self.ordinal = memory.ordinal
+        self.start = memory.start
+        self.size = memory.size
+        weakref.finalize(self, Mapping._end, (library, handle), lease, self._process)
+
+    def require_own_process(self) -> None:
+        """
+        :raises ValueError: in a forked process, where the addresses mean nothing
+        """
+        if self._process != os.getpid():
+            raise ValueError("the feed was opened before this process was forked: open it here")
+
+    @classmethod
+    def _mapped(cls, library: str, gpu: str, handle: bytes) -> _Memory:
+        memory = cls._memories.get((library, handle))
+        if memory is None:
+            if library not in cls._drivers:
+                cls._drivers[library] = Driver(library)
+            driver = cls._drivers[library]
+            memory = _Memory(driver, driver.ordinal(gpu), handle)
+            cls._memories[library, handle] = memory
+        return memory
+
+    @classmethod
+    def _end(cls, key: Tuple[str, bytes], lease: Lease, process: int) -> None:
+        """Also runs at the end of the interpreter.
+
+        The garbage collector may call this in a thread that is inside of this class. So it never
+        waits for the guard: the thread that has it unmaps what has ended meanwhile.
+        """
+        if process == os.getpid():
+            cls._ended.append((key, lease))
+            cls._unmap_ended()
+
+    @classmethod
+    def _unmap_ended(cls) -> None:
+        while cls._ended and cls._guard.acquire(blocking=False):
+            try:
+                cls._unmap(*cls._ended.popleft())
+            except IndexError:
+                pass  # Another thread was faster.
+            finally:
+                cls._guard.release()
+
+    @classmethod
+    def _unmap(cls, key: Tuple[str, bytes], lease: Lease) -> None:
+        memory = cls._memories[key]
+        memory.users -= 1
+        if memory.users == 0:
+            del cls._memories[key]
+            try:
+                memory.unmap()
+            except CudaError:
+                # As after a failed kernel. What may still be mapped keeps its lease until this
+                # process ends.
+                return
+        lease.release()
+
+    @classmethod
+    def _forget(cls) -> None:
+        """In a new child process, where the driver does not work if the parent has used it."""
+        cls._guard = threading.Lock()
+        cls._forked = cls._forked or bool(cls._drivers)
+        cls._drivers, cls._memories, cls._ended = {}, {}, deque()
+
+
+os.register_at_fork(after_in_child=Mapping._forget)
