@@ -158,7 +158,7 @@ class GpuFeed(RankFeed["GpuBatch"]):
     def close(self) -> None:
         """Gives the memory and its lease back, as soon as no array is referenced any more.
 
-        Whoever drops the last reference waits for the work that this process has given to the GPU.
+        The thread that drops the last reference waits for the GPU's work of this process.
         """
         self._memory = None
 
