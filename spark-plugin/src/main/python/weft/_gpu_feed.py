@@ -136,7 +136,10 @@ class GpuFeed(RankFeed["GpuBatch"]):
         self.gpu = memory.ordinal
 
     def __reduce__(self) -> Any:
-        raise TypeError("a GpuFeed is for one process: open it in the other one")
+        raise TypeError(
+            "a GpuFeed is for one process: open it in the other one. Loaders of PyTorch need"
+            " num_workers=0"
+        )
 
     @property
     def fields(self) -> Mapping[str, GpuField]:

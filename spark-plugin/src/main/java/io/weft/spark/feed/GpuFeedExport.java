@@ -63,10 +63,11 @@ public final class GpuFeedExport extends ShardedExport<GpuFeedExport.Shard> {
   }
 
   /**
-   * Describes the export as JSON: {@code format}, {@code application}, {@code export}, {@code
-   * ranks}, {@code batchRows}, {@code rows} and {@code shuffleSeed} as {@link FeedExport#manifest}
-   * does, {@code batchBytes}, {@code tensors} (per column {@code dtype}, {@code shape} of one row,
-   * and its {@code offset} in a batch) and {@code shards} with the fields of {@link Shard}.
+   * Describes the export as JSON. {@code format}, {@code application}, {@code export}, {@code
+   * ranks}, {@code batchRows}, {@code rows} and {@code shuffleSeed} are those of {@link
+   * FeedExport#manifest}. {@code batchBytes} is the distance of batches. {@code tensors} has per
+   * column the {@code dtype}, the {@code shape} of one row, and the {@code offset} in a batch.
+   * {@code shards} has the fields of {@link Shard}.
    */
   @Override
   public String manifest() {
