@@ -2,6 +2,7 @@ package io.weft.spark.feed;
 
 import io.weft.spark.compat.NarrowRDD;
 import io.weft.spark.sql.DeviceRoute;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -48,18 +50,14 @@ record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys)
             "Batches on GPUs become rows for a feed, because a key of {} is not one of its columns",
             keyNames);
       }
-      return new FeedInput(rows(data, spec, keyNames), false, List.of());
+      return new FeedInput(withKeys(data, spec, keyNames), false, List.of());
     }
     Optional<RDD<InternalRow>> batches = onDevices ? DeviceRoute.batches(query) : Optional.empty();
     if (batches.isPresent()) {
       return new FeedInput(batches.get(), true, keys);
     }
-    // Another query, with the ranks as a column, would run its exchanges again.
-    RDD<InternalRow> rows =
-        spec.byKey()
-            ? NarrowRDD.over(
-                query.toRdd(), InternalRow.class, all -> FeedRows.ranked(all, spec, keys))
-            : query.toRdd();
+    // Another query, with the keys as columns, would run its exchanges again.
+    RDD<InternalRow> rows = spec.byKey() ? ranked(query, spec, keys) : query.toRdd();
     return new FeedInput(rows, false, keys);
   }
 
@@ -96,10 +94,19 @@ record FeedInput(RDD<InternalRow> elements, boolean batches, List<Integer> keys)
     return found instanceof Attribute same && same.exprId().equals(column.exprId());
   }
 
-  /** The rank, which Spark computes from the keys, follows each row as a column. */
-  private static RDD<InternalRow> rows(Dataset<Row> data, FeedSpec spec, List<String> keys) {
-    Column rank = functions.pmod(hash(data, keys), functions.lit(spec.ranks()));
-    return query(data.withColumn(FeedRequirements.RANK_COLUMN, rank)).toRdd();
+  /** Spark computes the keys, as columns that the feed does not have. */
+  private static RDD<InternalRow> withKeys(Dataset<Row> data, FeedSpec spec, List<String> names) {
+    int columns = spec.schema().length();
+    List<Column> selected = new ArrayList<>(List.of(functions.col("*")));
+    names.forEach(name -> selected.add(data.col(name)));
+    QueryExecution query = query(data.select(selected.toArray(Column[]::new)));
+    return ranked(query, spec, IntStream.range(columns, columns + names.size()).boxed().toList());
+  }
+
+  private static RDD<InternalRow> ranked(QueryExecution query, FeedSpec spec, List<Integer> keys) {
+    StructType given = query.analyzed().schema();
+    return NarrowRDD.over(
+        query.toRdd(), InternalRow.class, all -> FeedRows.ranked(all, spec, given, keys));
   }
 
   private static Column hash(Dataset<Row> data, List<String> keys) {

@@ -85,7 +85,7 @@ final class FeedRows {
      */
     RankedBatches(FeedSpec spec, List<Integer> keys) {
       this.conversion = new BatchRows(spec.schema());
-      this.withRank = spec.byKey() ? projection(spec, keys) : null;
+      this.withRank = spec.byKey() ? projection(spec, spec.schema(), keys) : null;
     }
 
     /** Returns the rows of a batch. A row is valid until the next one. */
@@ -96,26 +96,27 @@ final class FeedRows {
   }
 
   /**
-   * Adds its rank to each row as a further column, if the feed has keys. A row is valid until the
-   * next one.
+   * Returns the feed's columns of each row, followed by its rank. A row is valid until the next
+   * one.
+   *
+   * @param given the columns of the rows: the feed's, and possibly more
+   * @param keys numbers of the key columns among them
    */
   static Iterator<InternalRow> ranked(
-      Iterator<InternalRow> rows, FeedSpec spec, List<Integer> keys) {
-    return spec.byKey() ? rows.map(projection(spec, keys)) : rows;
+      Iterator<InternalRow> rows, FeedSpec spec, StructType given, List<Integer> keys) {
+    return rows.map(projection(spec, given, keys));
   }
 
-  private static UnsafeProjection projection(FeedSpec spec, List<Integer> keys) {
-    return UnsafeProjection.create(ScalaInterop.seq(columnsAndRank(spec, keys)));
-  }
-
-  private static List<Expression> columnsAndRank(FeedSpec spec, List<Integer> keyNumbers) {
+  private static UnsafeProjection projection(
+      FeedSpec spec, StructType given, List<Integer> keyNumbers) {
     List<Expression> columns = new ArrayList<>();
-    for (StructField field : spec.schema().fields()) {
+    for (StructField field : given.fields()) {
       columns.add(new BoundReference(columns.size(), field.dataType(), field.nullable()));
     }
     List<Expression> keys = keyNumbers.stream().map(columns::get).toList();
-    columns.add(new HashPartitioning(ScalaInterop.seq(keys), spec.ranks()).partitionIdExpression());
-    return columns;
+    List<Expression> results = new ArrayList<>(columns.subList(0, spec.schema().length()));
+    results.add(new HashPartitioning(ScalaInterop.seq(keys), spec.ranks()).partitionIdExpression());
+    return UnsafeProjection.create(ScalaInterop.seq(results));
   }
 
   /** Converts rows to UnsafeRows, whose size is known. Most plans already produce them. */

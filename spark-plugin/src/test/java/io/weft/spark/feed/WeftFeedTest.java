@@ -192,19 +192,25 @@ class WeftFeedTest {
         "IF(group = 3, NULL, DECIMAL(group))"
       })
   void rowsOfAKeyGoToTheSameRank(String key) {
-    List<ArrayList<Long>> groups =
-        WeftFeed.shards(FeedData.rows(session(), 700, 3).selectExpr("*", key + " AS key"), 2)
-            .batchRows(16)
-            .by("key")
-            .lastBatch(LastBatch.KEEP)
-            .train(
-                task -> {
-                  ArrayList<Long> seen = new ArrayList<>();
-                  FeedData.epoch(task, 0).forEach(ids -> ids.forEach(id -> seen.add(id % 7)));
-                  return seen;
-                });
-    assertThat(groups.get(0).size() + groups.get(1).size()).isEqualTo(700);
-    assertThat(groups.get(0)).doesNotContainAnyElementsOf(groups.get(1));
+    Dataset<Row> rows =
+        FeedData.rows(session(), 700, 3)
+            .selectExpr("*", key + " AS key")
+            .selectExpr("*", "STRUCT(key) AS pair");
+    for (String by : List.of("key", "pair.key")) {
+      List<ArrayList<Long>> groups =
+          WeftFeed.shards(rows, 2)
+              .batchRows(16)
+              .by(by)
+              .lastBatch(LastBatch.KEEP)
+              .train(
+                  task -> {
+                    ArrayList<Long> seen = new ArrayList<>();
+                    FeedData.epoch(task, 0).forEach(ids -> ids.forEach(id -> seen.add(id % 7)));
+                    return seen;
+                  });
+      assertThat(groups.get(0).size() + groups.get(1).size()).isEqualTo(700);
+      assertThat(groups.get(0)).doesNotContainAnyElementsOf(groups.get(1));
+    }
   }
 
   /** Equal maps may have their entries in different orders, so Spark hashes no maps. */
