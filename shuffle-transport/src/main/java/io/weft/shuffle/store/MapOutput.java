@@ -2,7 +2,6 @@ package io.weft.shuffle.store;
 
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat;
 import io.weft.shuffle.store.ChunkEncryptor.EncryptedChunkFormat.ChunkName;
-import java.util.Arrays;
 
 /**
  * The index of one map output: the place of each chunk. Chunks are numbered by partition, and
@@ -51,12 +50,26 @@ public final class MapOutput {
     this.firstChunk = firstChunk;
     this.segment = segment;
     this.rows = rows;
-    this.checksum = Arrays.stream(checksum).allMatch(sum -> sum == Checksum.NONE) ? null : checksum;
-    this.offset = Arrays.stream(offset).mapToInt(bytes -> (int) (bytes / ALIGNMENT)).toArray();
-    this.length =
-        Arrays.stream(length)
-            .mapToInt(bytes -> bytes < 0 ? ~(int) (bytes & ~ENCRYPTED) : (int) bytes)
-            .toArray();
+    this.checksum = hasSums(checksum) ? checksum : null;
+    // Loops: the JIT compiler takes long for streams, and again for each new kind of stream.
+    this.offset = new int[offset.length];
+    for (int chunk = 0; chunk < offset.length; chunk++) {
+      this.offset[chunk] = (int) (offset[chunk] / ALIGNMENT);
+    }
+    this.length = new int[length.length];
+    for (int chunk = 0; chunk < length.length; chunk++) {
+      long bytes = length[chunk];
+      this.length[chunk] = bytes < 0 ? ~(int) (bytes & ~ENCRYPTED) : (int) bytes;
+    }
+  }
+
+  private static boolean hasSums(int[] checksum) {
+    for (int sum : checksum) {
+      if (sum != Checksum.NONE) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Shares all arrays with another index, except those of segments. */
