@@ -50,26 +50,17 @@ public final class MapOutput {
     this.firstChunk = firstChunk;
     this.segment = segment;
     this.rows = rows;
-    this.checksum = hasSums(checksum) ? checksum : null;
-    // Loops: the JIT compiler takes long for streams, and again for each new kind of stream.
     this.offset = new int[offset.length];
-    for (int chunk = 0; chunk < offset.length; chunk++) {
-      this.offset[chunk] = (int) (offset[chunk] / ALIGNMENT);
-    }
     this.length = new int[length.length];
-    for (int chunk = 0; chunk < length.length; chunk++) {
+    boolean summed = false;
+    // One loop, because the JIT compiler takes long for each, and longer for streams.
+    for (int chunk = 0; chunk < segment.length; chunk++) {
       long bytes = length[chunk];
+      this.offset[chunk] = (int) (offset[chunk] / ALIGNMENT);
       this.length[chunk] = bytes < 0 ? ~(int) (bytes & ~ENCRYPTED) : (int) bytes;
+      summed |= checksum[chunk] != Checksum.NONE;
     }
-  }
-
-  private static boolean hasSums(int[] checksum) {
-    for (int sum : checksum) {
-      if (sum != Checksum.NONE) {
-        return true;
-      }
-    }
-    return false;
+    this.checksum = summed ? checksum : null;
   }
 
   /** Shares all arrays with another index, except those of segments. */

@@ -18,6 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>A vector is reused for many batches. Not thread-safe.
  */
 public final class BlockColumnVector extends ColumnVector {
+  private static final BlockColumnVector[] NONE = new BlockColumnVector[0];
+
   private final StorageForm form;
   private final BlockColumnVector[] children;
   private int nulls;
@@ -28,7 +30,7 @@ public final class BlockColumnVector extends ColumnVector {
   BlockColumnVector(ColumnLayout layout) {
     super(layout.type());
     form = layout.form();
-    children = of(layout.children());
+    children = layout.children().isEmpty() ? NONE : of(layout.children());
   }
 
   /** Sets the buffers of this node, without its children. The address of a missing buffer is 0. */
