@@ -88,9 +88,6 @@ public final class MapOutputFormat {
     bytes.putInt(MAGIC).putInt(VERSION).putInt(0).putInt(output.key().shuffleId());
     bytes.putLong(output.key().mapId()).putLong(output.segmentBytes());
     bytes.putInt(output.partitions()).putInt(output.chunks());
-    for (int partition = 0; partition <= output.partitions(); partition++) {
-      bytes.putInt(output.firstChunk(partition));
-    }
     putChunks(output, bytes);
     bytes.flip();
     return bytes.putInt(CHECKED_FROM - 4, checksum(bytes));
@@ -110,23 +107,27 @@ public final class MapOutputFormat {
     return ByteBuffer.allocate((int) size).order(ByteOrder.LITTLE_ENDIAN);
   }
 
+  /** Whole arrays, because a loop of puts takes the JIT compiler long. */
   private static void putChunks(MapOutput output, ByteBuffer bytes) {
     int chunks = output.chunks();
-    for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putInt(output.segment(chunk));
+    int firsts = output.partitions() + 1;
+    int[] numbers = new int[firsts + 3 * chunks];
+    for (int partition = 0; partition < firsts; partition++) {
+      numbers[partition] = output.firstChunk(partition);
     }
+    long[] places = new long[2 * chunks];
     for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putInt(output.rows(chunk));
+      numbers[firsts + chunk] = output.segment(chunk);
+      numbers[firsts + chunks + chunk] = output.rows(chunk);
+      numbers[firsts + 2 * chunks + chunk] = output.checksum(chunk);
+      places[chunk] = output.offset(chunk);
+      places[chunks + chunk] =
+          output.length(chunk) | (output.isEncrypted(chunk) ? MapOutput.ENCRYPTED : 0);
     }
-    for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putInt(output.checksum(chunk));
-    }
-    for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putLong(output.offset(chunk));
-    }
-    for (int chunk = 0; chunk < chunks; chunk++) {
-      bytes.putLong(output.length(chunk) | (output.isEncrypted(chunk) ? MapOutput.ENCRYPTED : 0));
-    }
+    bytes.asIntBuffer().put(numbers);
+    bytes.position(bytes.position() + Integer.BYTES * numbers.length);
+    bytes.asLongBuffer().put(places);
+    bytes.position(bytes.position() + Long.BYTES * places.length);
   }
 
   /**

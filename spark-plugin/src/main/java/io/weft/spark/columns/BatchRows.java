@@ -18,7 +18,6 @@ import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -34,29 +33,22 @@ import scala.Function2;
  * <p>It reuses one row object, which is valid until the next row. For one task thread.
  */
 public final class BatchRows {
-  private final SpecificInternalRow row;
-  private final RowField[] fields;
-  private final UnsafeProjection projection;
+  private final StructType schema;
+  private final ColumnarSchema layout;
 
   /** Null if a column has a type that it does not support. */
   private final RowPacker packer;
+
+  /** Null until it is needed, because its creation generates code. */
+  private FieldRows fieldRows;
 
   /**
    * @param schema of all batches
    */
   public BatchRows(StructType schema) {
-    DataType[] types =
-        Arrays.stream(schema.fields()).map(StructField::dataType).toArray(DataType[]::new);
-    row = new SpecificInternalRow(schema);
-    fields =
-        IntStream.range(0, types.length)
-            .mapToObj(ordinal -> RowField.of(ordinal, types[ordinal]))
-            .toArray(RowField[]::new);
-    projection = UnsafeProjection.create(schema);
-    packer =
-        RowPacker.supports(ColumnarSchema.of(schema).columns())
-            ? new RowPacker(types.length)
-            : null;
+    this.schema = schema;
+    layout = ColumnarSchema.of(schema);
+    packer = RowPacker.supports(layout.columns()) ? new RowPacker(schema.size()) : null;
   }
 
   /**
@@ -95,24 +87,26 @@ public final class BatchRows {
    */
   public Iterator<InternalRow> of(ColumnarBatch batch) {
     ColumnVector[] vectors =
-        IntStream.range(0, fields.length).mapToObj(batch::column).toArray(ColumnVector[]::new);
-    int rows = batch.numRows();
+        IntStream.range(0, schema.size()).mapToObj(batch::column).toArray(ColumnVector[]::new);
     if (packer != null && Arrays.stream(vectors).allMatch(BlockColumnVector.class::isInstance)) {
-      return packed(Arrays.copyOf(vectors, vectors.length, BlockColumnVector[].class), rows);
+      return packed(
+          Arrays.copyOf(vectors, vectors.length, BlockColumnVector[].class), batch.numRows());
     }
-    return new Iterator<>() {
-      private int next;
+    if (fieldRows == null) {
+      fieldRows = new FieldRows(schema);
+    }
+    return fieldRows.of(batch, vectors);
+  }
 
-      @Override
-      public boolean hasNext() {
-        return next < rows;
-      }
-
-      @Override
-      public InternalRow next() {
-        return row(batch, vectors, next++);
-      }
-    };
+  /**
+   * The rows of a chunk with a single batch, in its order.
+   *
+   * @param address of its first byte; must stay valid while its rows are read
+   * @param bytes of the chunk
+   * @throws IllegalStateException if the chunk is damaged or has another schema
+   */
+  public Iterator<InternalRow> ofChunk(long address, long bytes) {
+    return of(ChunkView.of(layout, address, bytes, "a new chunk").batch());
   }
 
   private Iterator<InternalRow> packed(BlockColumnVector[] vectors, int rows) {
@@ -131,16 +125,49 @@ public final class BatchRows {
     };
   }
 
-  private UnsafeRow row(ColumnarBatch batch, ColumnVector[] vectors, int index) {
-    InternalRow source = batch.getRow(index);
-    for (int i = 0; i < vectors.length; i++) {
-      if (vectors[i].isNullAt(index)) {
-        row.setNullAt(i);
-      } else {
-        fields[i].set(row, vectors[i], source, index);
-      }
+  /** Converts rows field by field, with Spark's generated code for their format. */
+  private static final class FieldRows {
+    private final SpecificInternalRow row;
+    private final RowField[] fields;
+    private final UnsafeProjection projection;
+
+    FieldRows(StructType schema) {
+      row = new SpecificInternalRow(schema);
+      fields =
+          IntStream.range(0, schema.size())
+              .mapToObj(ordinal -> RowField.of(ordinal, schema.apply(ordinal).dataType()))
+              .toArray(RowField[]::new);
+      projection = UnsafeProjection.create(schema);
     }
-    return projection.apply(row);
+
+    Iterator<InternalRow> of(ColumnarBatch batch, ColumnVector[] vectors) {
+      int rows = batch.numRows();
+      return new Iterator<>() {
+        private int next;
+
+        @Override
+        public boolean hasNext() {
+          return next < rows;
+        }
+
+        @Override
+        public InternalRow next() {
+          return row(batch, vectors, next++);
+        }
+      };
+    }
+
+    private UnsafeRow row(ColumnarBatch batch, ColumnVector[] vectors, int index) {
+      InternalRow source = batch.getRow(index);
+      for (int i = 0; i < vectors.length; i++) {
+        if (vectors[i].isNullAt(index)) {
+          row.setNullAt(i);
+        } else {
+          fields[i].set(row, vectors[i], source, index);
+        }
+      }
+      return projection.apply(row);
+    }
   }
 
   /**

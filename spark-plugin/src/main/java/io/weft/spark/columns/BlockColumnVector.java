@@ -2,6 +2,7 @@ package io.weft.spark.columns;
 
 import io.weft.spark.columns.ChunkFormat.ChunkCursor;
 import io.weft.spark.columns.ColumnLayout.StorageForm;
+import java.util.List;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
@@ -17,6 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>A vector is reused for many batches. Not thread-safe.
  */
 public final class BlockColumnVector extends ColumnVector {
+  private static final BlockColumnVector[] NONE = new BlockColumnVector[0];
+
   private final StorageForm form;
   private final BlockColumnVector[] children;
   private int nulls;
@@ -27,8 +30,7 @@ public final class BlockColumnVector extends ColumnVector {
   BlockColumnVector(ColumnLayout layout) {
     super(layout.type());
     form = layout.form();
-    children =
-        layout.children().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);
+    children = layout.children().isEmpty() ? NONE : of(layout.children());
   }
 
   /** Sets the buffers of this node, without its children. The address of a missing buffer is 0. */
@@ -258,6 +260,15 @@ public final class BlockColumnVector extends ColumnVector {
 
   /** Creates vectors for the columns of a schema, without buffers. */
   static BlockColumnVector[] of(ColumnarSchema schema) {
-    return schema.columns().stream().map(BlockColumnVector::new).toArray(BlockColumnVector[]::new);
+    return of(schema.columns());
+  }
+
+  /** A loop, because it runs for each column, and the JIT compiler takes long for streams. */
+  private static BlockColumnVector[] of(List<ColumnLayout> columns) {
+    BlockColumnVector[] vectors = new BlockColumnVector[columns.size()];
+    for (int i = 0; i < vectors.length; i++) {
+      vectors[i] = new BlockColumnVector(columns.get(i));
+    }
+    return vectors;
   }
 }

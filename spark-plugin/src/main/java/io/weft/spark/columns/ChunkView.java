@@ -32,7 +32,11 @@ public final class ChunkView {
    * @throws IllegalStateException if the chunk is damaged or has another schema
    */
   public static ChunkView of(StructType schema, long address, long length, String name) {
-    ColumnarSchema layout = ColumnarSchema.of(schema);
+    return of(ColumnarSchema.of(schema), address, length, name);
+  }
+
+  /** As the other method, for callers with many chunks of a schema. */
+  static ChunkView of(ColumnarSchema layout, long address, long length, String name) {
     ChunkCursor cursor = new ChunkCursor();
     cursor.open(new OneChunk(address, length, name));
     int rows = cursor.next(layout.nodes());

@@ -69,7 +69,16 @@ record ColumnLayout(DataType type, StorageForm form, List<ColumnLayout> children
 
   /** Nodes of this column in a chunk's header, including all children. */
   int nodes() {
-    return 1 + children.stream().mapToInt(ColumnLayout::nodes).sum();
+    return 1 + nodes(children);
+  }
+
+  /** Nodes of columns in a chunk's header, including all children. */
+  static int nodes(List<ColumnLayout> columns) {
+    int nodes = 0;
+    for (ColumnLayout column : columns) {
+      nodes += column.nodes();
+    }
+    return nodes;
   }
 
   private static StorageForm leaf(PhysicalDataType physical) {

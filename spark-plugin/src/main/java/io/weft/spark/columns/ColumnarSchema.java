@@ -9,9 +9,11 @@ import org.apache.spark.sql.types.StructType;
 /** The layouts of a schema's columns, in the schema's order. Immutable. */
 public final class ColumnarSchema {
   private final List<ColumnLayout> columns;
+  private final int nodes;
 
   private ColumnarSchema(List<ColumnLayout> columns) {
     this.columns = columns;
+    this.nodes = ColumnLayout.nodes(columns);
   }
 
   /**
@@ -46,6 +48,6 @@ public final class ColumnarSchema {
 
   /** Nodes in a chunk's header. */
   int nodes() {
-    return columns.stream().mapToInt(ColumnLayout::nodes).sum();
+    return nodes;
   }
 }

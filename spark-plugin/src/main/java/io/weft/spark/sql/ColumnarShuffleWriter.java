@@ -6,7 +6,6 @@ import io.weft.spark.columns.BatchChecksum;
 import io.weft.spark.columns.BatchPartitioner;
 import io.weft.spark.columns.BatchRows;
 import io.weft.spark.columns.BatchScatter;
-import io.weft.spark.columns.ChunkView;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.BlockSizes;
 import io.weft.spark.shuffle.BlockSizes.RowSample;
@@ -121,17 +120,23 @@ final class ColumnarShuffleWriter<K, V> extends MapWriter<K, V> {
     }
   }
 
-  /** Notes the size of a chunk in Spark's format, and converts some of its rows if necessary. */
+  /** Notes the size of a chunk in Spark's format. */
   private void written(int partition, long address, long bytes, int rows, long packedBytes) {
-    if (!sizes.add(partition, packedBytes, rows) || isLongForASample(packedBytes, rows)) {
-      return;
+    if (sizes.add(partition, packedBytes, rows) && !isLongForASample(packedBytes, rows)) {
+      sample(partition, address, bytes);
     }
+  }
+
+  /**
+   * Converts some rows of a chunk for a sample. Apart from the method that is called for each
+   * chunk, because its loop would make the JIT compiler compile that one again and at length.
+   */
+  private void sample(int partition, long address, long bytes) {
     if (packer == null) {
       packer = new BatchRows(dependency.schema());
     }
-    ChunkView chunk = ChunkView.of(dependency.schema(), address, bytes, "a new chunk");
     RowSample sample = sizes.sample(partition);
-    var packed = packer.of(chunk.batch());
+    var packed = packer.ofChunk(address, bytes);
     while (packed.hasNext() && !sample.isFull()) {
       sample.add((UnsafeRow) packed.next());
     }

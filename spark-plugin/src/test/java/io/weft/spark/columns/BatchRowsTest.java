@@ -156,7 +156,16 @@ class BatchRowsTest {
           ours.of(batch).forEachRemaining(row -> found.add(((UnsafeRow) row).copy()));
         }
       }
+      // Spark's code leaves bytes of earlier rows where an interval is null.
+      BatchRows fresh = new BatchRows(schema);
+      List<UnsafeRow> ofChunks = new ArrayList<>();
+      for (MemoryChunks.Chunk chunk : chunks.of(0)) {
+        fresh
+            .ofChunk(chunk.address(), chunk.length())
+            .forEachRemaining(row -> ofChunks.add(((UnsafeRow) row).copy()));
+      }
       assertThat(found).isEqualTo(expected).hasSameSizeAs(rows);
+      assertThat(ofChunks).isEqualTo(expected);
     }
   }
 }
