@@ -96,7 +96,8 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
     if (choice.shown()) {
       RefusalLog.say(choice.reason());
     }
-    if (RowsExchangeExec.improves(exchange.outputPartitioning(), exchange.conf())) {
+    if (RowsExchangeExec.improves(
+        exchange.outputPartitioning(), exchange.child().output(), exchange.conf())) {
       return improved(exchange, choice);
     }
     if (choice.shown()) {

@@ -80,8 +80,21 @@ class ExchangePlanTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"true", "false"})
-  void rowsAreLeftToSparksNodeWithoutARemark(String adaptive) {
-    Dataset<Row> rows = with("auto", adaptive, () -> planned(FROM_ROWS));
+  void keysOfRowsAreHashedInPlace(String adaptive) {
+    Dataset<Row> rows = with("auto", adaptive, () -> run(FROM_ROWS));
+    assertThat(Plans.wefts(rows)).isEmpty();
+    assertThat(Plans.sparks(rows))
+        .singleElement()
+        .extracting(Object::getClass)
+        .isEqualTo(RowsExchangeExec.class);
+    assertThat(rows.queryExecution().toString()).contains("[weft: keys hashed in place]");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void otherKeysOfRowsAreLeftToSparksNodeWithoutARemark(String adaptive) {
+    String query = "select id from made distribute by id + 1";
+    Dataset<Row> rows = with("auto", adaptive, () -> planned(query));
     assertThat(Plans.wefts(rows)).isEmpty();
     assertThat(Plans.sparks(rows))
         .singleElement()
