@@ -53,9 +53,7 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
   static RDD<Product2<Object, InternalRow>> of(
       RDD<InternalRow> rows, int partitions, TaskPartitioner partitioner) {
     return NarrowRDD.over(
-        rows,
-        Product2.class,
-        input -> new PartitionedRows(input, partitions, partitioner.open()));
+        rows, Product2.class, input -> new PartitionedRows(input, partitions, partitioner.open()));
   }
 
   /**

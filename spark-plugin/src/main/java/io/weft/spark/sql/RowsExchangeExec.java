@@ -1,7 +1,7 @@
 package io.weft.spark.sql;
 
-import io.weft.spark.compat.RowDependency;
 import io.weft.spark.columns.HashRowPartitioner;
+import io.weft.spark.compat.RowDependency;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;

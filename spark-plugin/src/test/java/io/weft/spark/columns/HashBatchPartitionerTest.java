@@ -159,8 +159,7 @@ class HashBatchPartitionerTest {
       Optional<HashRowPartitioner> hash =
           HashRowPartitioner.of(partitioning(output, 5), seq(output));
       boolean expected =
-          ColumnHash.of(type) != null
-              && ColumnLayout.of("", type).form() != StorageForm.DECIMAL128;
+          ColumnHash.of(type) != null && ColumnLayout.of("", type).form() != StorageForm.DECIMAL128;
       assertThat(hash.isPresent()).as(type.sql()).isEqualTo(expected);
     }
   }
