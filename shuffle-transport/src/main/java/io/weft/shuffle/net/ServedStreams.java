@@ -44,11 +44,7 @@ final class ServedStreams extends StreamManager {
 
   /** Takes ownership of a stream. */
   StreamId register(ServedStream stream) {
-    byte[] secret = new byte[2 * Long.BYTES];
-    // One call: each is as expensive for one byte as for all of them.
-    random.nextBytes(secret);
-    ByteBuffer words = ByteBuffer.wrap(secret);
-    StreamId id = new StreamId(words.getLong(), words.getLong());
+    StreamId id = new StreamId(random.nextLong(), random.nextLong());
     waiting.put(id.toString(), stream);
     return id;
   }

@@ -2,7 +2,6 @@ package io.weft.shuffle.store;
 
 import java.io.IOException;
 import java.util.Arrays;
-import java.util.Map;
 import java.util.SortedMap;
 
 /**
@@ -42,13 +41,8 @@ public interface ShuffleHold extends AutoCloseable {
      */
     LocatedOutput(MapOutput index, SortedMap<Integer, Long> addresses) {
       this.index = index;
-      this.segments = new int[addresses.size()];
-      this.addresses = new long[addresses.size()];
-      int next = 0;
-      for (Map.Entry<Integer, Long> segment : addresses.entrySet()) {
-        this.segments[next] = segment.getKey();
-        this.addresses[next++] = segment.getValue();
-      }
+      this.segments = addresses.keySet().stream().mapToInt(Integer::intValue).toArray();
+      this.addresses = addresses.values().stream().mapToLong(Long::longValue).toArray();
     }
 
     /** The index of the output. */

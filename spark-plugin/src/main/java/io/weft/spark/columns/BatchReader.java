@@ -172,39 +172,26 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
     }
   }
 
-  /**
-   * Gathers small batches into larger ones. Makes its builders for the first small batch, because
-   * most tasks have none. For one thread at a time.
-   */
+  /** Gathers small batches into larger ones. For one thread at a time. */
   static final class BatchGather implements AutoCloseable {
     private static final long MAX_BYTES = 16L << 20;
 
-    private final ColumnarSchema schema;
     private final int maxRows;
-
-    /** These four are null before the first batch. */
-    private BufferPool pool;
-
-    private ColumnBuilder[] builders;
-    private BlockColumnVector[] vectors;
-    private ColumnarBatch batch;
-
+    private final BufferPool pool = BufferPool.borrow();
+    private final ColumnBuilder[] builders;
+    private final BlockColumnVector[] vectors;
+    private final ColumnarBatch batch;
     private int rows;
     private long bytes;
     private boolean closed;
 
     BatchGather(ColumnarSchema schema, int maxRows) {
-      this.schema = schema;
       this.maxRows = maxRows;
-    }
-
-    private void begin() {
-      pool = BufferPool.borrow();
       BuilderContext context = new BuilderContext(pool, 1);
-      builders = new ColumnBuilder[schema.columns().size()];
-      for (int i = 0; i < builders.length; i++) {
-        builders[i] = ColumnBuilder.of(schema.columns().get(i), context);
-      }
+      builders =
+          schema.columns().stream()
+              .map(column -> ColumnBuilder.of(column, context))
+              .toArray(ColumnBuilder[]::new);
       vectors = BlockColumnVector.of(schema);
       batch = new ColumnarBatch(vectors);
     }
@@ -220,9 +207,6 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
 
     /** Copies a batch's rows. Its memory may be freed afterwards. */
     void append(BlockColumnVector[] columns, int addedRows, long addedBytes) {
-      if (pool == null) {
-        begin();
-      }
       for (int i = 0; i < builders.length; i++) {
         builders[i].appendRun(columns[i], 0, addedRows, 0);
       }
@@ -254,9 +238,7 @@ public final class BatchReader implements Iterator<ColumnarBatch>, AutoCloseable
     public void close() {
       if (!closed) {
         closed = true;
-        if (pool != null) {
-          pool.close();
-        }
+        pool.close();
       }
     }
   }

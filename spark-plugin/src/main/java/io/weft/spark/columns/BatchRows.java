@@ -86,26 +86,16 @@ public final class BatchRows {
    * @param batch must stay valid while its rows are read
    */
   public Iterator<InternalRow> of(ColumnarBatch batch) {
-    BlockColumnVector[] blocks = packer == null ? null : blocks(batch);
-    if (blocks != null) {
-      return packed(blocks, batch.numRows());
+    ColumnVector[] vectors =
+        IntStream.range(0, schema.size()).mapToObj(batch::column).toArray(ColumnVector[]::new);
+    if (packer != null && Arrays.stream(vectors).allMatch(BlockColumnVector.class::isInstance)) {
+      return packed(
+          Arrays.copyOf(vectors, vectors.length, BlockColumnVector[].class), batch.numRows());
     }
     if (fieldRows == null) {
       fieldRows = new FieldRows(schema);
     }
-    return fieldRows.of(batch);
-  }
-
-  /** Returns the columns, or null if one has another form. A loop, because it runs often. */
-  private BlockColumnVector[] blocks(ColumnarBatch batch) {
-    BlockColumnVector[] blocks = new BlockColumnVector[schema.size()];
-    for (int i = 0; i < blocks.length; i++) {
-      if (!(batch.column(i) instanceof BlockColumnVector block)) {
-        return null;
-      }
-      blocks[i] = block;
-    }
-    return blocks;
+    return fieldRows.of(batch, vectors);
   }
 
   /**
@@ -150,9 +140,7 @@ public final class BatchRows {
       projection = UnsafeProjection.create(schema);
     }
 
-    Iterator<InternalRow> of(ColumnarBatch batch) {
-      ColumnVector[] vectors = new ColumnVector[fields.length];
-      Arrays.setAll(vectors, batch::column);
+    Iterator<InternalRow> of(ColumnarBatch batch, ColumnVector[] vectors) {
       int rows = batch.numRows();
       return new Iterator<>() {
         private int next;
