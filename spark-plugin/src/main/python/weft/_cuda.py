@@ -24,7 +24,9 @@ _ADVICE = {
     3: "a process that was forked after the use of CUDA cannot use it",
     100: "this host has no GPU, or CUDA_VISIBLE_DEVICES hides all of them",
 }
-#: How long the end of the interpreter waits for work that still reads mapped memory.
+#: How long a thread waits for work that still reads the memory of which it drops the last reference.
+_SECONDS_AT_END = 1.0
+#: The same for the end of the interpreter, which unmaps the rest.
 _SECONDS_AT_EXIT = 10.0
 #: Of a handle of memory.
 HANDLE_BYTES = 64
@@ -191,7 +193,7 @@ class _Worker:
                 traceback.print_exc()  # Later calls are of other feeds.
 
     def add(self, call: Callable[[], object]) -> None:
-        """Never waits, because the garbage collector may call this in any thread."""
+        """Never waits, also if the garbage collector calls this inside of this class."""
         self._calls.put(call)
 
     def drain(self, seconds: float) -> bool:
@@ -262,9 +264,15 @@ class Mapping:
 
     @staticmethod
     def _later(worker: _Worker, process: int, end: Callable[[], object]) -> None:
-        """Does nothing in a forked process, whose mappings these are not."""
+        """Does nothing in a forked process, whose mappings these are not.
+
+        The wait is short, because the garbage collector may call this in a thread that the other
+        one waits for. It is there because a program may next record a CUDA graph, which a wait for
+        all work would break.
+        """
         if process == os.getpid():
             worker.add(end)
+            worker.drain(_SECONDS_AT_END)
 
     @classmethod
     def _unmap(cls, key: Tuple[str, bytes], lease: Lease) -> None:

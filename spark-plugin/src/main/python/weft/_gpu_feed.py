@@ -162,7 +162,8 @@ class GpuFeed(RankFeed["GpuBatch"]):
     def close(self) -> None:
         """Gives the memory and its lease back, as soon as no array is referenced any more.
 
-        Another thread does so, behind the GPU's work of this process.
+        Another thread does so, behind the GPU's work of this process. The one that drops the last
+        reference waits for it up to a second.
         """
         self._memory = None
 

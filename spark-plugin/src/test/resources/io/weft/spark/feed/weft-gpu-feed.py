@@ -162,7 +162,7 @@ def stuck(name):
     The lease stays also if another feed has the same memory mapped.
     """
     global LEFT
-    weft._cuda._SECONDS_AT_EXIT = 0.1
+    weft._cuda._SECONDS_AT_END = weft._cuda._SECONDS_AT_EXIT = 0.1
     closed, LEFT = open_feed(name, 0), open_feed(name, 1)
     assert closed._memory.start == LEFT._memory.start
     array = closed.batch(0)["id"]
