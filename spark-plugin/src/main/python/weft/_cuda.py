@@ -240,7 +240,7 @@ class Mapping:
         self.ordinal = memory.ordinal
         self.start = memory.start
         self.size = memory.size
-        end = partial(Mapping._unmap, (library, handle), lease)
+        end = partial(Mapping._unmap, (library, handle), memory, lease)
         self._end = weakref.finalize(self, Mapping._later, Mapping._worker, self._process, end)
         Mapping._live.add(self)
 
@@ -275,9 +275,7 @@ class Mapping:
             worker.drain(_SECONDS_AT_END)
 
     @classmethod
-    def _unmap(cls, key: Tuple[str, bytes], lease: Lease) -> None:
-        with cls._guard:
-            memory = cls._memories[key]
+    def _unmap(cls, key: Tuple[str, bytes], memory: _Memory, lease: Lease) -> None:
         # Without the guard, so that others can open feeds. The driver counts how often this process
         # has mapped a handle.
         try:
@@ -287,6 +285,8 @@ class Mapping:
         except CudaError:
             # As after a failed kernel. What may still be read keeps its lease until this process
             # ends.
+            with cls._guard:
+                cls._drop(key, memory)
             return
         lease.release()
 
@@ -295,8 +295,14 @@ class Mapping:
         with cls._guard:
             memory.users -= 1
             if memory.users == 0:
-                del cls._memories[key]
+                cls._drop(key, memory)
             return memory.users == 0
+
+    @classmethod
+    def _drop(cls, key: Tuple[str, bytes], memory: _Memory) -> None:
+        """Lets later feeds map the handle again."""
+        if cls._memories.get(key) is memory:
+            del cls._memories[key]
 
     @classmethod
     def drain(cls, seconds: float) -> bool:

@@ -264,6 +264,23 @@ class PythonGpuFeedTest {
     assertThat(read.get("givenBack").asBoolean()).isFalse();
   }
 
+  /** Work that failed may still have the memory, so the lease ends with the process. */
+  @Test
+  void workThatFailsKeepsTheLease() throws Exception {
+    writer(100).save(folder);
+    List<Path> leases = leases();
+    try (PythonTalk reader = talk("failing_hold", folder)) {
+      JsonNode read = reader.result();
+      assertThat(read.get("maps").asInt()).isEqualTo(1);
+      Files.delete(Path.of(folder, "manifest.json"));
+      awaitFreed(leases.subList(1, 2));
+      assertThat(leases.get(0)).exists();
+      reader.goOn();
+      reader.result();
+      awaitFreed(leases);
+    }
+  }
+
   @Test
   void aForkedProcessCanNeitherUseNorEndAFeed() throws Exception {
     writer(100).save(folder);

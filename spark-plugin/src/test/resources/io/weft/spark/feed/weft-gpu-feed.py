@@ -180,6 +180,27 @@ def stuck(name):
         return {"rows": feed.batch(0).rows, "givenBack": given_back}
 
 
+def failing_hold(name):
+    """The GPU's work of this process fails. A feed that is opened later does not use its mapping."""
+    feed = open_feed(name, 0)
+
+    def fail(self):
+        raise weft._cuda.CudaError("cuCtxSynchronize: error 719, CUDA_ERROR_LAUNCH_FAILED")
+
+    await_work, weft._cuda.Driver.await_work = weft._cuda.Driver.await_work, fail
+    feed.close()
+    assert weft._cuda.Mapping.drain(30)
+    weft._cuda.Driver.await_work = await_work
+    maps = []
+    mapped = weft._cuda.Driver.map
+    weft._cuda.Driver.map = lambda self, handle: maps.append(handle) or mapped(self, handle)
+    with open_feed(name, 0) as feed:
+        result = {"maps": len(maps), "rows": feed.batch(0).rows}
+    print(json.dumps(result), flush=True)
+    sys.stdin.readline()
+    return result
+
+
 def error(attempt):
     try:
         attempt()
