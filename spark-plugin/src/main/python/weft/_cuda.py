@@ -24,7 +24,7 @@ _ADVICE = {
     3: "a process that was forked after the use of CUDA cannot use it",
     100: "this host has no GPU, or CUDA_VISIBLE_DEVICES hides all of them",
 }
-#: How long a thread waits for work that still reads the memory of which it drops the last reference.
+#: How long a thread that drops the last reference to memory waits for work that still reads it.
 _SECONDS_AT_END = 1.0
 #: The same for the end of the interpreter, which unmaps the rest.
 _SECONDS_AT_EXIT = 10.0
