@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import threading
+import traceback
 import uuid
 import weakref
-from collections import deque
 from contextlib import contextmanager
 from ctypes import byref, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from typing import Any, Deque, Dict, Iterator, Optional, Tuple
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from ._files import FeedError
 from ._lease import Lease
 
 _LAZY_PEER_ACCESS = 1
-_NOT_INITIALIZED = 3
+#: What to do, by the code of an error.
+_ADVICE = {
+    3: "a process that was forked after the use of CUDA cannot use it",
+    100: "this host has no GPU, or CUDA_VISIBLE_DEVICES hides all of them",
+}
+#: How long a thread that drops the last reference to memory waits for work that still reads it.
+_SECONDS_AT_END = 1.0
+#: The same for the end of the interpreter, which unmaps the rest.
+_SECONDS_AT_EXIT = 10.0
 #: Of a handle of memory.
 HANDLE_BYTES = 64
 
@@ -71,9 +82,7 @@ class Driver:
             text = c_char_p()
             self._library.cuGetErrorName(code, byref(text))
             error = f"{name}: error {code}, {(text.value or b'unknown').decode()}"
-            if code == _NOT_INITIALIZED:
-                error += "; a process that was forked after the use of CUDA cannot use it"
-            raise CudaError(error)
+            raise CudaError(f"{error}; {_ADVICE[code]}" if code in _ADVICE else error)
 
     def ordinal(self, gpu: str) -> int:
         """The number of the GPU with this uuid.
@@ -133,9 +142,12 @@ class Driver:
             raise
         return start.value, size.value
 
-    def unmap(self, start: int) -> None:
-        """Unmaps memory behind the context's work, which may still read it."""
+    def await_work(self) -> None:
+        """Waits for the work of the current context."""
         self._call("cuCtxSynchronize")
+
+    def unmap(self, start: int) -> None:
+        """Unmaps memory that no work reads."""
         self._call("cuIpcCloseMemHandle", c_uint64(start))
 
 
@@ -154,24 +166,57 @@ class _Memory:
             driver.release(ordinal)
             raise
 
+    def await_work(self) -> None:
+        """Waits for the GPU's work, which may still read it."""
+        with self._driver.using(self._context):
+            self._driver.await_work()
+
     def unmap(self) -> None:
         with self._driver.using(self._context):
             self._driver.unmap(self.start)
         self._driver.release(self.ordinal)
 
 
+class _Worker:
+    """Makes calls in a thread of its own, in their order."""
+
+    def __init__(self) -> None:
+        self._calls: "SimpleQueue[Callable[[], object]]" = SimpleQueue()
+        threading.Thread(target=self._run, name="weft-unmap", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            call = self._calls.get()
+            try:
+                call()
+            except Exception:
+                traceback.print_exc()  # Later calls are of other feeds.
+
+    def add(self, call: Callable[[], object]) -> None:
+        """Never waits, also if the garbage collector calls this inside of this class."""
+        self._calls.put(call)
+
+    def drain(self, seconds: float) -> bool:
+        """Waits for the calls so far. Returns whether they have ended in time."""
+        done = threading.Event()
+        self._calls.put(done.set)
+        return done.wait(seconds)
+
+
 class Mapping:
     """Keeps a shard's memory mapped, and its lease, for as long as it is referenced.
 
-    All mappings of a handle share an address. The last one unmaps it, after the work of the GPU,
-    and only then is the lease given back. Thread-safe.
+    All mappings of a handle share an address. After each one, a thread of this class waits for the
+    work of the GPU, and only then gives the lease back. The last one is unmapped before.
+    Thread-safe.
     """
 
     _guard = threading.Lock()
     _drivers: Dict[str, Driver] = {}
     _memories: Dict[Tuple[str, bytes], _Memory] = {}
-    #: Ended mappings that are still to be unmapped. See ``_end``.
-    _ended: Deque[Tuple[Tuple[str, bytes], Lease]] = deque()
+    #: Of all mappings in use.
+    _live: "weakref.WeakSet[Mapping]" = weakref.WeakSet()
+    _worker: Optional[_Worker] = None
     _forked = False
 
     def __init__(self, library: str, gpu: str, handle: bytes, lease: Lease) -> None:
@@ -187,16 +232,17 @@ class Mapping:
                 " start it by spawn, or open the feed only there"
             )
         self._process = os.getpid()
-        try:
-            with Mapping._guard:
-                memory = Mapping._mapped(library, gpu, handle)
-                memory.users += 1
-        finally:
-            Mapping._unmap_ended()
+        with Mapping._guard:
+            if Mapping._worker is None:
+                Mapping._worker = _Worker()
+            memory = Mapping._mapped(library, gpu, handle)
+            memory.users += 1
         self.ordinal = memory.ordinal
         self.start = memory.start
         self.size = memory.size
-        weakref.finalize(self, Mapping._end, (library, handle), lease, self._process)
+        end = partial(Mapping._unmap, (library, handle), memory, lease)
+        self._end = weakref.finalize(self, Mapping._later, Mapping._worker, self._process, end)
+        Mapping._live.add(self)
 
     def require_own_process(self) -> None:
         """
@@ -216,47 +262,68 @@ class Mapping:
             cls._memories[library, handle] = memory
         return memory
 
-    @classmethod
-    def _end(cls, key: Tuple[str, bytes], lease: Lease, process: int) -> None:
-        """Also runs at the end of the interpreter.
+    @staticmethod
+    def _later(worker: _Worker, process: int, end: Callable[[], object]) -> None:
+        """Does nothing in a forked process, whose mappings these are not.
 
-        The garbage collector may call this in a thread that is inside of this class. So it never
-        waits for the guard: the thread that has it unmaps what has ended meanwhile.
+        The wait is short, because the garbage collector may call this in a thread that the other
+        one waits for. It is there because a program may next record a CUDA graph, which a wait for
+        all work would break.
         """
         if process == os.getpid():
-            cls._ended.append((key, lease))
-            cls._unmap_ended()
+            worker.add(end)
+            worker.drain(_SECONDS_AT_END)
 
     @classmethod
-    def _unmap_ended(cls) -> None:
-        while cls._ended and cls._guard.acquire(blocking=False):
-            try:
-                cls._unmap(*cls._ended.popleft())
-            except IndexError:
-                pass  # Another thread was faster.
-            finally:
-                cls._guard.release()
-
-    @classmethod
-    def _unmap(cls, key: Tuple[str, bytes], lease: Lease) -> None:
-        memory = cls._memories[key]
-        memory.users -= 1
-        if memory.users == 0:
-            del cls._memories[key]
-            try:
+    def _unmap(cls, key: Tuple[str, bytes], memory: _Memory, lease: Lease) -> None:
+        # Without the guard, so that others can open feeds. The driver counts how often this process
+        # has mapped a handle.
+        try:
+            memory.await_work()
+            if cls._is_last(key, memory):
                 memory.unmap()
-            except CudaError:
-                # As after a failed kernel. What may still be mapped keeps its lease until this
-                # process ends.
-                return
+        except CudaError:
+            # As after a failed kernel. What may still be read keeps its lease until this process
+            # ends.
+            with cls._guard:
+                cls._drop(key, memory)
+            return
         lease.release()
+
+    @classmethod
+    def _is_last(cls, key: Tuple[str, bytes], memory: _Memory) -> bool:
+        with cls._guard:
+            memory.users -= 1
+            if memory.users == 0:
+                cls._drop(key, memory)
+            return memory.users == 0
+
+    @classmethod
+    def _drop(cls, key: Tuple[str, bytes], memory: _Memory) -> None:
+        """Lets later feeds map the handle again."""
+        if cls._memories.get(key) is memory:
+            del cls._memories[key]
+
+    @classmethod
+    def drain(cls, seconds: float) -> bool:
+        """Waits until ended mappings are unmapped. Returns whether they are."""
+        return cls._worker is None or cls._worker.drain(seconds)
+
+    @classmethod
+    def _end_all(cls) -> None:
+        """At the end of the interpreter, which must not wait forever for a kernel that hangs."""
+        for mapping in list(cls._live):
+            mapping._end()
+        cls.drain(_SECONDS_AT_EXIT)
 
     @classmethod
     def _forget(cls) -> None:
         """In a new child process, where the driver does not work if the parent has used it."""
         cls._guard = threading.Lock()
         cls._forked = cls._forked or bool(cls._drivers)
-        cls._drivers, cls._memories, cls._ended = {}, {}, deque()
+        cls._drivers, cls._memories = {}, {}
+        cls._live, cls._worker = weakref.WeakSet(), None
 
 
 os.register_at_fork(after_in_child=Mapping._forget)
+atexit.register(Mapping._end_all)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from . import _cuda
 from ._files import FeedError
+from ._lease import is_locked
 from ._manifest import Manifest, Name, NotYet, awaited, gone, lease_of
 from ._rank import RankFeed
 
@@ -161,7 +162,8 @@ class GpuFeed(RankFeed["GpuBatch"]):
     def close(self) -> None:
         """Gives the memory and its lease back, as soon as no array is referenced any more.
 
-        The thread that drops the last reference waits for the GPU's work of this process.
+        Another thread does so, behind the GPU's work of this process. The one that drops the last
+        reference waits for it up to a second.
         """
         self._memory = None
 
@@ -208,6 +210,8 @@ class GpuBatch(Mapping[str, GpuArray]):
         return {name: self._tensor(name) for name in self._feed._tensor_names(names)}
 
     def _tensor(self, name: str) -> "Tensor":
+        # PyTorch would only say that it does not know the type of an array without interface.
+        self._memory.require_own_process()
         import torch
 
         array = self[name]
@@ -220,9 +224,11 @@ def _mapped(manifest: Manifest, rank: int, library: str) -> _cuda.Mapping:
     shard = manifest["shards"][rank]
     lease = lease_of(manifest, rank)
     try:
+        # A killed executor leaves its lease, and its handle may name memory of another process.
+        if not is_locked(os.path.join(os.path.dirname(shard["lease"]), "alive")):
+            raise NotYet(gone(manifest, rank, "its executor does not run"))
         return _cuda.Mapping(library, shard["gpu"], bytes.fromhex(shard["handle"]), lease)
     except _cuda.NotMapped as e:
-        # A killed executor leaves its lease. The next save may be on its way.
         lease.release()
         raise NotYet(gone(manifest, rank, str(e))) from None
     except BaseException:

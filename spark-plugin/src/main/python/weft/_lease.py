@@ -84,6 +84,24 @@ class Lease:
         cls._open = {}
 
 
+def is_locked(path: str) -> bool:
+    """Whether another process has an exclusive lock on a file, which may be missing.
+
+    :raises FeedError: if it is no regular file of this user
+    """
+    try:
+        descriptor = open_owned(path, os.geteuid())
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
 def _locked(path: str) -> int:
     try:
         descriptor = open_owned(path, os.geteuid())

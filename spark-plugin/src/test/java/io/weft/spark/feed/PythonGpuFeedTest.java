@@ -254,6 +254,33 @@ class PythonGpuFeedTest {
     assertThat(Scripts.output(reader.process())).contains("{\"noted\": \"\"}");
   }
 
+  /** As in a kernel that waits for another rank, which has died. */
+  @Test
+  void workThatNeverEndsStopsNoThread() throws Exception {
+    assumeTrue(!TestMachine.isReal(), "only the doubles do this");
+    writer(100).save(folder);
+    JsonNode read = python("stuck", folder);
+    assertThat(read.get("rows").asInt()).isEqualTo(10);
+    assertThat(read.get("givenBack").asBoolean()).isFalse();
+  }
+
+  /** Work that failed may still have the memory, so the lease ends with the process. */
+  @Test
+  void workThatFailsKeepsTheLease() throws Exception {
+    writer(100).save(folder);
+    List<Path> leases = leases();
+    try (PythonTalk reader = talk("failing_hold", folder)) {
+      JsonNode read = reader.result();
+      assertThat(read.get("maps").asInt()).isEqualTo(1);
+      Files.delete(Path.of(folder, "manifest.json"));
+      awaitFreed(leases.subList(1, 2));
+      assertThat(leases.get(0)).exists();
+      reader.goOn();
+      reader.result();
+      awaitFreed(leases);
+    }
+  }
+
   @Test
   void aForkedProcessCanNeitherUseNorEndAFeed() throws Exception {
     writer(100).save(folder);
@@ -261,6 +288,7 @@ class PythonGpuFeedTest {
     String opened = "the feed was opened before this process was forked";
     assertThat(read.get("batch").asText()).contains(opened);
     assertThat(read.get("array").asText()).contains(opened);
+    assertThat(read.get("tensor").asText()).contains(opened);
     assertThat(read.get("open").asText()).contains("was forked from one that uses CUDA");
     assertThat(read.get("ids")).hasSize(10);
     assertThat(read.get("noted").asText()).isEmpty();
@@ -281,6 +309,10 @@ class PythonGpuFeedTest {
     assertThat(errors.get("file").asText()).contains("is in GPU memory: use weft.GpuFeed");
     assertThat(errors.get("driver").asText())
         .contains("the CUDA driver cannot be loaded: libnone.so.1");
+    if (!TestMachine.isReal()) {
+      assertThat(errors.get("hidden").asText())
+          .contains("CUDA_ERROR_NO_DEVICE; this host has no GPU, or CUDA_VISIBLE_DEVICES hides");
+    }
     FeedData.rows(spark.session(), 100, 3)
         .write()
         .format("weft")
@@ -325,6 +357,9 @@ class PythonGpuFeedTest {
     assertThat(errors.get("gpu").asText())
         .contains("the feed is on GPU-00000000-0000", "and this process sees GPU-")
         .contains("CUDA_VISIBLE_DEVICES has to include it");
+    assertThat(errors.get("killed").asText())
+        .startsWith("FeedTimeout")
+        .endsWith("its executor does not run");
     assertThat(errors.get("dead").asText()).startsWith("FeedTimeout");
   }
 

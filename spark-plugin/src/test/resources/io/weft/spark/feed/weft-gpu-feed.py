@@ -60,6 +60,12 @@ def noted(function):
     return text.value.decode()
 
 
+def all_noted():
+    """What the double notes once everything that has ended is unmapped."""
+    assert weft._cuda.Mapping.drain(30)
+    return noted("cudaDoubleViolations") + noted("cudaDoubleLive")
+
+
 def open_feed(name, rank, **options):
     return weft.GpuFeed(name, int(rank), library=LIBRARY, **{"timeout": 30, **options})
 
@@ -85,7 +91,7 @@ def read(name, ranks):
                 check(feed, batch, result)
             batch = None
     result["ranks"] = weft.local_ranks(name)
-    result["noted"] = noted("cudaDoubleViolations") + noted("cudaDoubleLive")
+    result["noted"] = all_noted()
     return result
 
 
@@ -128,10 +134,11 @@ def hold(name, rank):
         for _ in range(200):
             call("cuMemcpyDtoHAsync_v2", host, address, size, stream)
         del kept
+        assert weft._cuda.Mapping.drain(30)
         call("cuStreamDestroy_v2", stream)
         call("cuMemFreeHost", host)
     DRIVER.release(gpu)
-    result["noted"] = noted("cudaDoubleViolations") + noted("cudaDoubleLive")
+    result["noted"] = all_noted()
     print(json.dumps(result), flush=True)
     sys.stdin.readline()
     try:
@@ -147,6 +154,51 @@ def left_open(name):
     LEFT.append(LEFT[0].batch(0)["id"])
     noted_then = lambda: noted("cudaDoubleViolations") + noted("cudaDoubleLive")
     AT_THE_END.append(lambda: print(json.dumps({"noted": noted_then()})))
+
+
+def stuck(name):
+    """The GPU never ends its work: neither closing a feed nor the interpreter's end waits for it.
+
+    The lease stays also if another feed has the same memory mapped.
+    """
+    global LEFT
+    weft._cuda._SECONDS_AT_END = weft._cuda._SECONDS_AT_EXIT = 0.1
+    closed, LEFT = open_feed(name, 0), open_feed(name, 1)
+    assert closed._memory.start == LEFT._memory.start
+    array = closed.batch(0)["id"]
+    address = ctypes.c_void_p(array.__cuda_array_interface__["data"][0])
+    call("cuCtxSetCurrent", DRIVER.retain(closed.gpu))
+    host, stream, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t(80)
+    call("cuMemHostAlloc", ctypes.byref(host), size, PORTABLE)
+    call("cuStreamCreateWithPriority", ctypes.byref(stream), NON_BLOCKING, 0)
+    DRIVER._library.cudaDoublePause(1)
+    call("cuMemcpyDtoHAsync_v2", host, address, size, stream)
+    closed.close()
+    del array
+    given_back = weft._cuda.Mapping.drain(0.1)
+    with open_feed(name, 0) as feed:
+        return {"rows": feed.batch(0).rows, "givenBack": given_back}
+
+
+def failing_hold(name):
+    """The GPU's work of this process fails. A feed that is opened later does not use its mapping."""
+    feed = open_feed(name, 0)
+
+    def fail(self):
+        raise weft._cuda.CudaError("cuCtxSynchronize: error 719, CUDA_ERROR_LAUNCH_FAILED")
+
+    await_work, weft._cuda.Driver.await_work = weft._cuda.Driver.await_work, fail
+    feed.close()
+    assert weft._cuda.Mapping.drain(30)
+    weft._cuda.Driver.await_work = await_work
+    maps = []
+    mapped = weft._cuda.Driver.map
+    weft._cuda.Driver.map = lambda self, handle: maps.append(handle) or mapped(self, handle)
+    with open_feed(name, 0) as feed:
+        result = {"maps": len(maps), "rows": feed.batch(0).rows}
+    print(json.dumps(result), flush=True)
+    sys.stdin.readline()
+    return result
 
 
 def error(attempt):
@@ -172,6 +224,9 @@ def errors(name):
     result["rank"] = error(lambda: open_feed(name, 7))
     result["file"] = error(lambda: weft.Feed(name, 0))
     result["driver"] = error(lambda: weft.GpuFeed(name, 0, library="libnone.so.1"))
+    if hasattr(DRIVER._library, "cudaDoubleDriver"):
+        DRIVER._library.cudaDoubleDriver(12080, 0)
+        result["hidden"] = error(lambda: weft._cuda.Driver(LIBRARY))
     return result
 
 
@@ -197,6 +252,10 @@ def damaged(manifest):
     wide = {**tensors, first: {**tensors[first], "shape": [1 << 40]}}
     unknown = {**tensors, first: {**tensors[first], "dtype": "complex64"}}
     broken = "7" + shard["handle"][1:-2] + "00"
+    killed = manifest + ".executor"
+    os.mkdir(killed)
+    for file in "alive", "lease":
+        open(os.path.join(killed, file), "w").close()
     return {
         "none": attempt({}),
         "rows": attempt({}, rows=10**9),
@@ -209,6 +268,7 @@ def damaged(manifest):
         "shape": attempt({"tensors": wide}),
         "dtype": attempt({"tensors": unknown}),
         "handle": attempt({}, handle="00"),
+        "killed": attempt({}, lease=os.path.join(killed, "lease")),
         "gpu": attempt({}, gpu="00000000-0000-0000-0000-000000000001"),
         "dead": attempt({}, handle=broken) if hasattr(DRIVER._library, "cudaDoubleLive") else "FeedTimeout",
     }
@@ -224,6 +284,7 @@ def forked(name):
         result = {
             "batch": error(lambda: feed.batch(0)),
             "array": error(lambda: array.__cuda_array_interface__),
+            "tensor": error(lambda: batch.torch("id")),
             "open": error(lambda: open_feed(name, 0)),
         }
         feed.close()
@@ -238,7 +299,7 @@ def forked(name):
     feed.close()
     del batch, array
     gc.collect()
-    result["noted"] = noted("cudaDoubleViolations") + noted("cudaDoubleLive")
+    result["noted"] = all_noted()
     return result
 
 
