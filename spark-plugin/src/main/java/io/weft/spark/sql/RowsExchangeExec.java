@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
@@ -17,6 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 import scala.Product2;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Spark's exchange of rows, with another way to partition them: a repartition without keys deals
@@ -110,5 +112,40 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
       RangePartitioning range, RDD<InternalRow> rows) {
     RangeBounds bounds = RangeSample.ofRows(range, child(), rows);
     return RowDependency.of(this, rows, bounds.partitioned(rows), bounds.numPartitions());
+  }
+
+  /**
+   * Replaces exchanges on the rows route by this node where it partitions faster. It runs last, so
+   * that the rules of Spark and of other plugins see Spark's own node.
+   */
+  static final class FasterPartitioning extends Rule<SparkPlan> {
+    @Override
+    public SparkPlan apply(SparkPlan plan) {
+      return plan.transformUp(
+          new AbstractPartialFunction<SparkPlan, SparkPlan>() {
+            @Override
+            public boolean isDefinedAt(SparkPlan node) {
+              return WeftExchangeRule.gaveRows(node)
+                  && improves(
+                      node.outputPartitioning(),
+                      ((ShuffleExchangeExec) node).child().output(),
+                      node.conf());
+            }
+
+            @Override
+            public SparkPlan apply(SparkPlan node) {
+              return replacement((ShuffleExchangeExec) node);
+            }
+          });
+    }
+
+    private static SparkPlan replacement(ShuffleExchangeExec exchange) {
+      return new RowsExchangeExec(
+          exchange.outputPartitioning(),
+          exchange.child(),
+          exchange.shuffleOrigin(),
+          exchange.advisoryPartitionSize(),
+          exchange instanceof RemarkedExchangeExec remarked ? remarked.reason() : "");
+    }
   }
 }
