@@ -115,8 +115,9 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   }
 
   /**
-   * Replaces exchanges on the rows route by this node where it partitions faster. It runs last, so
-   * that the rules of Spark and of other plugins see Spark's own node.
+   * Replaces exchanges on the rows route by this node where it partitions faster. It runs after
+   * Spark has inserted conversions, so that earlier rules see Spark's own node. Other plugins'
+   * rules for that step run later and see this one.
    */
   static final class FasterPartitioning extends Rule<SparkPlan> {
     @Override
