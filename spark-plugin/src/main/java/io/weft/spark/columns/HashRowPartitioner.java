@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -54,7 +55,9 @@ public final class HashRowPartitioner implements Serializable {
 
   /** Spark hashes long decimals in their shortest form, which rows need not have. */
   private static boolean isSimple(DataType type) {
-    return ColumnHash.of(type) != null && form(type) != StorageForm.DECIMAL128;
+    return ColumnarSchema.unsupportedReason(new StructType().add("key", type)).isEmpty()
+        && ColumnHash.of(type) != null
+        && form(type) != StorageForm.DECIMAL128;
   }
 
   private static StorageForm[] forms(List<DataType> types) {

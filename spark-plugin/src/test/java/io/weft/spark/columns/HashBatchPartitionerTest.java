@@ -34,6 +34,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -197,6 +198,14 @@ class HashBatchPartitionerTest {
       partitioner.partitionIds(batch, ids);
       assertThat(ids).isEqualTo(expected(partitioning, output, rows));
     }
+  }
+
+  /** Such as types of a future Spark. */
+  @Test
+  void rowsWithKeysOfUnknownTypesAreLeftToSpark() {
+    DataType unknown = ObjectType.apply(Object.class);
+    List<Attribute> output = attributes(new StructType().add("key", unknown));
+    assertThat(HashRowPartitioner.of(partitioning(output, 3), seq(output))).isEmpty();
   }
 
   @Test
