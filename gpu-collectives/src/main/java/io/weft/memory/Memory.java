@@ -45,7 +45,7 @@ public final class Memory {
    */
   private static final long PIECE_BYTES = 1L << 20;
 
-  private static final int SHORT_BYTES = 64;
+  private static final int SHORT_BYTES = 128;
 
   private static final Unsafe UNSAFE = unsafe();
   private static final long ADDRESS_FIELD = bufferField("address");

@@ -293,15 +293,21 @@ public final class MemoryCgroup {
           : stat("total_active_file ", "total_inactive_file ").orElse(0);
     }
 
-    /** The sum of figures of the group's statistics; empty if it has none of them. */
+    /**
+     * The sum of figures of the group's statistics; empty if it has none of them. Searches the
+     * whole text, because a loop over lines is compiled at length in each process.
+     */
     private OptionalLong stat(String... names) {
       OptionalLong sum = OptionalLong.empty();
       try {
-        for (String line : Files.readAllLines(folder.resolve("memory.stat"))) {
-          for (String name : names) {
-            if (line.startsWith(name)) {
-              sum = OptionalLong.of(sum.orElse(0) + number(line.substring(name.length()).strip()));
-            }
+        String text = "\n" + Files.readString(folder.resolve("memory.stat"));
+        for (String name : names) {
+          int at = text.indexOf("\n" + name);
+          if (at >= 0) {
+            int begin = at + 1 + name.length();
+            int end = text.indexOf('\n', begin);
+            String figure = text.substring(begin, end < 0 ? text.length() : end).strip();
+            sum = OptionalLong.of(sum.orElse(0) + number(figure));
           }
         }
       } catch (IOException | NumberFormatException e) {

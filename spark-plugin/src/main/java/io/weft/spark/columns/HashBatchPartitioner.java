@@ -1,5 +1,6 @@
 package io.weft.spark.columns;
 
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -20,7 +21,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * the next, and nulls do not change it. The non-negative remainder is the partition.
  */
 public final class HashBatchPartitioner implements BatchPartitioner {
-  private static final int SEED = 42;
+  static final int SEED = 42;
 
   private final int[] ordinals;
   private final ColumnHash[] hashes;
@@ -121,7 +122,9 @@ public final class HashBatchPartitioner implements BatchPartitioner {
    * Computes the non-negative remainder of hashes by a constant divisor without a division: Lemire,
    * Kaser and Kurz, "Faster remainder by direct computation" (2019). Immutable.
    */
-  static final class PartitionModulo {
+  static final class PartitionModulo implements Serializable {
+    private static final long serialVersionUID = 1L;
+
     private final int divisor;
 
     /** 2⁶⁴ / divisor, rounded up; 0 for the divisor 1, whose remainder is always 0. */

@@ -1,5 +1,6 @@
 package io.weft.spark.shuffle;
 
+import io.weft.memory.Memory;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowChecksums;
@@ -88,7 +89,7 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
     int size = row.getSizeInBytes();
     long at = chunks.room(partition, (long) Long.BYTES + size);
     Platform.putLong(null, at, size);
-    Platform.copyMemory(row.getBaseObject(), row.getBaseOffset(), null, at + Long.BYTES, size);
+    Memory.copyFrom(row.getBaseObject(), row.getBaseOffset(), at + Long.BYTES, size);
     chunks.wrote(partition, at + Long.BYTES + size);
   }
 

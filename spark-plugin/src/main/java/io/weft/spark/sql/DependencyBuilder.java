@@ -54,7 +54,7 @@ record DependencyBuilder(
 
   /** May run a Spark job on the calling thread: range partitioning samples its input. */
   ColumnarShuffleDependency fromRows(RDD<InternalRow> rows) {
-    if (!RowsExchangeExec.improves(partitioning, SQLConf.get())) {
+    if (!RowsExchangeExec.improves(partitioning, child.output(), SQLConf.get())) {
       return fromSparks(rows);
     }
     if (partitioning instanceof RangePartitioning range) {
@@ -62,7 +62,9 @@ record DependencyBuilder(
       return dependency(erased(bounds.partitioned(rows)), bounds.numPartitions(), null);
     }
     int partitions = partitioning.numPartitions();
-    return dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
+    return partitioning instanceof HashPartitioning hash
+        ? dependency(erased(PartitionedRows.byHash(rows, hash, child.output())), partitions, null)
+        : dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
   }
 
   /** Rows that Spark partitions. */

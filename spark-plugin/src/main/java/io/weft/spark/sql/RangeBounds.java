@@ -1,11 +1,9 @@
 package io.weft.spark.sql;
 
-import io.weft.spark.compat.NarrowRDD;
 import io.weft.spark.compat.ScalaInterop;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -21,13 +19,10 @@ import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.NumericType;
-import org.apache.spark.util.MutablePair;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparator;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparators.DoublePrefixComparator;
 import org.apache.spark.util.collection.unsafe.sort.PrefixComparators.RadixSortSupport;
 import scala.Product2;
-import scala.collection.AbstractIterator;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -75,38 +70,12 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
 
   /** Returns rows, each valid until the next one, with their partitions. */
   RDD<Product2<Object, InternalRow>> partitioned(RDD<InternalRow> rows) {
-    return NarrowRDD.over(rows, Product2.class, input -> new PartitionedRows(input, search()));
+    return PartitionedRows.of(rows, numPartitions(), () -> search()::partition);
   }
 
   /** Creates the search for one task. */
   Search search() {
     return new Search(this);
-  }
-
-  /** For one task thread. */
-  private static final class PartitionedRows
-      extends AbstractIterator<Product2<Object, InternalRow>> {
-    private final Iterator<InternalRow> rows;
-    private final Search search;
-    private final Integer[] numbers;
-    private final MutablePair<Object, InternalRow> pair = new MutablePair<>();
-
-    PartitionedRows(Iterator<InternalRow> rows, Search search) {
-      this.rows = rows;
-      this.search = search;
-      this.numbers = IntStream.rangeClosed(0, search.last()).boxed().toArray(Integer[]::new);
-    }
-
-    @Override
-    public boolean hasNext() {
-      return rows.hasNext();
-    }
-
-    @Override
-    public Product2<Object, InternalRow> next() {
-      InternalRow row = rows.next();
-      return pair.update(numbers[search.partition(row)], row);
-    }
   }
 
   /**

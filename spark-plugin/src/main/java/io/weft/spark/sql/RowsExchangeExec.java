@@ -1,22 +1,29 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.columns.HashRowPartitioner;
 import io.weft.spark.compat.RowDependency;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
+import scala.Product2;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Spark's exchange of rows, with another way to partition them: a repartition without keys deals
- * rows by their hashes instead of sorting them, and ranges are sampled and searched faster.
- * Everything else is Spark's.
+ * rows by their hashes instead of sorting them, ranges are sampled and searched faster, and hashes
+ * of keys need no generated code. Everything else is Spark's.
  *
  * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
@@ -37,12 +44,16 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   }
 
   /** Whether this node partitions the rows of an exchange faster than Spark. */
-  static boolean improves(Partitioning partitioning, SQLConf conf) {
-    boolean known =
-        partitioning instanceof RangePartitioning range
-            ? RangeSample.isRepeatable(range)
-            : sorts(partitioning, conf);
-    return known && partitioning.numPartitions() <= MAX_PARTITIONS;
+  static boolean improves(Partitioning partitioning, Seq<Attribute> output, SQLConf conf) {
+    if (partitioning.numPartitions() > MAX_PARTITIONS) {
+      return false;
+    }
+    if (partitioning instanceof HashPartitioning hash) {
+      return HashRowPartitioner.of(hash, output).isPresent();
+    }
+    return partitioning instanceof RangePartitioning range
+        ? RangeSample.isRepeatable(range)
+        : sorts(partitioning, conf);
   }
 
   /** Whether Spark sorts rows before it partitions them. */
@@ -63,21 +74,38 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   @Override
   String remark() {
-    boolean ranges = outputPartitioning() instanceof RangePartitioning;
-    String way = ranges ? "ranges by prefixes of keys" : "rows dealt by hash";
-    return "weft: " + (reason().isEmpty() ? way : "no columns route, " + reason() + ", " + way);
+    return "weft: " + (reason().isEmpty() ? way() : "no columns route, " + reason() + ", " + way());
+  }
+
+  private String way() {
+    if (outputPartitioning() instanceof HashPartitioning) {
+      return "keys hashed in place";
+    }
+    return outputPartitioning() instanceof RangePartitioning
+        ? "ranges by prefixes of keys"
+        : "rows dealt by hash";
   }
 
   @Override
   public synchronized ShuffleDependency<Object, InternalRow, InternalRow> shuffleDependency() {
     if (dependency == null) {
-      dependency =
-          outputPartitioning() instanceof RangePartitioning range
-              ? ranges(range, inputRDD())
-              : dealt(outputPartitioning().numPartitions());
+      dependency = newDependency();
       ExchangeMetrics.reportPartitions(this, dependency.partitioner().numPartitions());
     }
     return dependency;
+  }
+
+  private ShuffleDependency<Object, InternalRow, InternalRow> newDependency() {
+    RDD<InternalRow> rows = inputRDD();
+    if (outputPartitioning() instanceof RangePartitioning range) {
+      return ranges(range, rows);
+    }
+    int partitions = outputPartitioning().numPartitions();
+    RDD<Product2<Object, InternalRow>> records =
+        outputPartitioning() instanceof HashPartitioning hash
+            ? PartitionedRows.byHash(rows, hash, child().output())
+            : DealtRows.of(rows, partitions);
+    return RowDependency.of(this, rows, records, partitions);
   }
 
   private ShuffleDependency<Object, InternalRow, InternalRow> ranges(
@@ -86,8 +114,39 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
     return RowDependency.of(this, rows, bounds.partitioned(rows), bounds.numPartitions());
   }
 
-  private ShuffleDependency<Object, InternalRow, InternalRow> dealt(int partitions) {
-    RDD<InternalRow> rows = inputRDD();
-    return RowDependency.of(this, rows, DealtRows.of(rows, partitions), partitions);
+  /**
+   * Replaces exchanges on the rows route by this node where it partitions faster. It runs after
+   * Spark has inserted conversions, so that earlier rules see Spark's own node. Other plugins'
+   * rules for that step run later and see this one.
+   */
+  static final class FasterPartitioning extends Rule<SparkPlan> {
+    @Override
+    public SparkPlan apply(SparkPlan plan) {
+      return plan.transformUp(
+          new AbstractPartialFunction<SparkPlan, SparkPlan>() {
+            @Override
+            public boolean isDefinedAt(SparkPlan node) {
+              return WeftExchangeRule.gaveRows(node)
+                  && improves(
+                      node.outputPartitioning(),
+                      ((ShuffleExchangeExec) node).child().output(),
+                      node.conf());
+            }
+
+            @Override
+            public SparkPlan apply(SparkPlan node) {
+              return replacement((ShuffleExchangeExec) node);
+            }
+          });
+    }
+
+    private static SparkPlan replacement(ShuffleExchangeExec exchange) {
+      return new RowsExchangeExec(
+          exchange.outputPartitioning(),
+          exchange.child(),
+          exchange.shuffleOrigin(),
+          exchange.advisoryPartitionSize(),
+          exchange instanceof RemarkedExchangeExec remarked ? remarked.reason() : "");
+    }
   }
 }

@@ -35,6 +35,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 final class WeftExchangeRule extends Rule<SparkPlan> {
   private static final TreeNodeTag<String> LEFT_TO_SPARK = new TreeNodeTag<>("weft.leftToSpark");
+  private static final String WEFT_IS_OFF = "Weft is off";
 
   private final boolean beforeStages;
 
@@ -53,6 +54,13 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
    */
   static WeftExchangeRule beforeTransitions() {
     return new WeftExchangeRule(false);
+  }
+
+  /** Whether the rule has seen this exchange while Weft was on, and gave it the rows route. */
+  static boolean gaveRows(SparkPlan node) {
+    return node instanceof RemarkedExchangeExec
+        || (node.getClass() == ShuffleExchangeExec.class
+            && node.getTagValue(LEFT_TO_SPARK).exists(reason -> !reason.equals(WEFT_IS_OFF)));
   }
 
   @Override
@@ -87,7 +95,7 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
 
   private SparkPlan routed(ShuffleExchangeExec exchange, Optional<Route> setting) {
     if (setting.isEmpty()) {
-      return left(exchange, "Weft is off");
+      return left(exchange, WEFT_IS_OFF);
     }
     RouteChoice choice = RoutePolicy.choose(exchange, setting.get());
     if (choice.columns()) {
@@ -95,9 +103,6 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
     }
     if (choice.shown()) {
       RefusalLog.say(choice.reason());
-    }
-    if (RowsExchangeExec.improves(exchange.outputPartitioning(), exchange.conf())) {
-      return improved(exchange, choice);
     }
     if (choice.shown()) {
       return remarked(exchange, choice);
@@ -117,15 +122,6 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         exchange.shuffleOrigin(),
         exchange.advisoryPartitionSize(),
         choice.reason());
-  }
-
-  private static SparkPlan improved(ShuffleExchangeExec exchange, RouteChoice choice) {
-    return new RowsExchangeExec(
-        exchange.outputPartitioning(),
-        exchange.child(),
-        exchange.shuffleOrigin(),
-        exchange.advisoryPartitionSize(),
-        choice.shown() ? choice.reason() : "");
   }
 
   private static SparkPlan remarked(ShuffleExchangeExec exchange, RouteChoice choice) {

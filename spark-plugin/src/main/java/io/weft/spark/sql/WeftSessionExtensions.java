@@ -4,6 +4,7 @@ import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.spark.sql.DeviceRoute.DeviceBatchSource;
+import io.weft.spark.sql.RowsExchangeExec.FasterPartitioning;
 import io.weft.spark.sql.WeftColumnarToRowExec.RowOutputRule;
 import java.util.Optional;
 import org.apache.spark.SparkEnv;
@@ -37,14 +38,15 @@ public final class WeftSessionExtensions
     return BoxedUnit.UNIT;
   }
 
-  /** Adapts both sides of an exchange after Spark has inserted its conversions. */
+  /** Adapts exchanges and both their sides after Spark has inserted its conversions. */
   private static final class ExchangeEdges extends Rule<SparkPlan> {
     private final RowInputRule input = new RowInputRule();
     private final RowOutputRule output = new RowOutputRule();
+    private final FasterPartitioning partitioning = new FasterPartitioning();
 
     @Override
     public SparkPlan apply(SparkPlan plan) {
-      return output.apply(input.apply(plan));
+      return partitioning.apply(output.apply(input.apply(plan)));
     }
   }
 

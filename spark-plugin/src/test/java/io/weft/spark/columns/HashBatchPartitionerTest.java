@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.stream.Stream;
 import net.jqwik.api.Arbitraries;
@@ -26,15 +27,19 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -149,6 +154,33 @@ class HashBatchPartitionerTest {
   }
 
   @Test
+  void hashesSimpleColumnsInPackedRows() {
+    for (DataType type : keyTypes()) {
+      List<Attribute> output = attributes(RandomRows.schema(List.of(type)));
+      Optional<HashRowPartitioner> hash =
+          HashRowPartitioner.of(partitioning(output, 5), seq(output));
+      boolean expected =
+          ColumnHash.of(type) != null && ColumnLayout.of("", type).form() != StorageForm.DECIMAL128;
+      assertThat(hash.isPresent()).as(type.sql()).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void hashesLongTextsInPackedRows() {
+    StructType schema = RandomRows.schema(List.of(DataTypes.LongType, DataTypes.StringType));
+    List<InternalRow> rows = new ArrayList<>();
+    for (int length : new int[] {0, 1, 3, 4, 8, 9, 100_001, 3_000_000}) {
+      rows.add(
+          new GenericInternalRow(
+              new Object[] {(long) -length, UTF8String.fromString("é".repeat(length))}));
+    }
+    List<Attribute> output = attributes(schema);
+    HashPartitioning partitioning = partitioning(output, 200);
+    HashRowPartitioner hash = HashRowPartitioner.of(partitioning, seq(output)).orElseThrow();
+    assertThat(ofPackedRows(hash, schema, rows)).isEqualTo(expected(partitioning, output, rows));
+  }
+
+  @Test
   void evaluatesExpressions() {
     StructType schema = RandomRows.schema(List.of(DataTypes.IntegerType));
     List<Attribute> output = attributes(schema);
@@ -158,6 +190,7 @@ class HashBatchPartitionerTest {
                 List.<Expression>of(
                     new Add((Expression) output.get(0), Literal.create(3, DataTypes.IntegerType)))),
             11);
+    assertThat(HashRowPartitioner.of(partitioning, seq(output))).isEmpty();
     BatchPartitioner partitioner = HashBatchPartitioner.create(partitioning, seq(output));
     List<InternalRow> rows = new RandomRows(1, 0.1).rows(schema, 100);
     try (ColumnarBatch batch = BatchKind.ON_HEAP.batch(schema, rows)) {
@@ -165,6 +198,14 @@ class HashBatchPartitionerTest {
       partitioner.partitionIds(batch, ids);
       assertThat(ids).isEqualTo(expected(partitioning, output, rows));
     }
+  }
+
+  /** Such as types of a future Spark. */
+  @Test
+  void rowsWithKeysOfUnknownTypesAreLeftToSpark() {
+    DataType unknown = ObjectType.apply(Object.class);
+    List<Attribute> output = attributes(new StructType().add("key", unknown));
+    assertThat(HashRowPartitioner.of(partitioning(output, 3), seq(output))).isEmpty();
   }
 
   @Test
@@ -179,7 +220,10 @@ class HashBatchPartitionerTest {
     try (ColumnarBatch batch = BatchKind.ON_HEAP.batch(schema, rows)) {
       int[] ids = new int[120];
       HashBatchPartitioner.create(partitioning, seq(output)).partitionIds(batch, ids);
-      assertThat(Arrays.copyOf(ids, 100)).isEqualTo(expected(partitioning, output, rows));
+      int[] expected = expected(partitioning, output, rows);
+      assertThat(Arrays.copyOf(ids, 100)).isEqualTo(expected);
+      HashRowPartitioner hash = HashRowPartitioner.of(partitioning, seq(output)).orElseThrow();
+      assertThat(ofPackedRows(hash, schema, rows)).isEqualTo(expected);
     }
   }
 
@@ -214,7 +258,35 @@ class HashBatchPartitionerTest {
     List<Attribute> output = attributes(schema);
     HashPartitioning partitioning = partitioning(output, partitions);
     HashBatchPartitioner.create(partitioning, seq(output)).partitionIds(batch, ids);
-    assertThat(ids).isEqualTo(expected(partitioning, output, rows));
+    int[] expected = expected(partitioning, output, rows);
+    assertThat(ids).isEqualTo(expected);
+    HashRowPartitioner.of(partitioning, seq(output))
+        .ifPresent(hash -> assertThat(ofPackedRows(hash, schema, rows)).isEqualTo(expected));
+  }
+
+  /** Every second row is outside the heap, as rows are that another shuffle has brought. */
+  private static int[] ofPackedRows(
+      HashRowPartitioner hash, StructType schema, List<InternalRow> rows) {
+    UnsafeProjection projection = UnsafeProjection.create(schema);
+    int[] ids = new int[rows.size()];
+    for (int i = 0; i < ids.length; i++) {
+      UnsafeRow row = projection.apply(rows.get(i));
+      ids[i] = i % 2 == 0 ? hash.partition(row) : ofRowOutsideTheHeap(hash, row);
+    }
+    return ids;
+  }
+
+  private static int ofRowOutsideTheHeap(HashRowPartitioner hash, UnsafeRow row) {
+    int bytes = row.getSizeInBytes();
+    long address = Platform.allocateMemory(bytes);
+    try {
+      Platform.copyMemory(row.getBaseObject(), row.getBaseOffset(), null, address, bytes);
+      UnsafeRow copy = new UnsafeRow(row.numFields());
+      copy.pointTo(null, address, bytes);
+      return hash.partition(copy);
+    } finally {
+      Platform.freeMemory(address);
+    }
   }
 
   private static BatchPartitioner partitioner(StructType schema, int partitions) {

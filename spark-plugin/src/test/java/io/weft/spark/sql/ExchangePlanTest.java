@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which exchanges the rule replaces, and the remarks in the plan. */
@@ -80,8 +81,31 @@ class ExchangePlanTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"true", "false"})
-  void rowsAreLeftToSparksNodeWithoutARemark(String adaptive) {
-    Dataset<Row> rows = with("auto", adaptive, () -> planned(FROM_ROWS));
+  void keysOfRowsAreHashedInPlace(String adaptive) {
+    Dataset<Row> rows = with("auto", adaptive, () -> run(FROM_ROWS));
+    assertThat(Plans.wefts(rows)).isEmpty();
+    assertThat(Plans.sparks(rows))
+        .singleElement()
+        .extracting(Object::getClass)
+        .isEqualTo(RowsExchangeExec.class);
+    assertThat(rows.queryExecution().toString()).contains("[weft: keys hashed in place]");
+  }
+
+  /** Rules of other plugins look for Spark's own class. */
+  @Test
+  void rowsKeepSparksNodeUntilTheirStageIsMade() {
+    Dataset<Row> rows = with("auto", "true", () -> planned(FROM_ROWS));
+    assertThat(Plans.sparks(Plans.first(rows)))
+        .singleElement()
+        .extracting(Object::getClass)
+        .isEqualTo(ShuffleExchangeExec.class);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"true", "false"})
+  void otherKeysOfRowsAreLeftToSparksNodeWithoutARemark(String adaptive) {
+    String query = "select id from made distribute by id + 1";
+    Dataset<Row> rows = with("auto", adaptive, () -> planned(query));
     assertThat(Plans.wefts(rows)).isEmpty();
     assertThat(Plans.sparks(rows))
         .singleElement()
@@ -147,11 +171,11 @@ class ExchangePlanTest {
   @ValueSource(strings = {"true", "false"})
   void aRepartitionThatOrdersRowsFirstShowsItsReason(String adaptive) {
     String query = "select /*+ repartition(3) */ * from stored";
-    String plan = with("auto", adaptive, () -> explained(query));
-    assertThat(plan)
-        .contains(
-            "[weft: no columns route, a repartition orders rows first"
-                + " (spark.sql.execution.sortBeforeRepartition), rows dealt by hash]");
+    String reason =
+        "[weft: no columns route, a repartition orders rows first"
+            + " (spark.sql.execution.sortBeforeRepartition)";
+    Dataset<Row> rows = with("auto", adaptive, () -> run(query));
+    assertThat(rows.queryExecution().toString()).contains(reason + ", rows dealt by hash]");
     Dataset<Row> unsorted =
         SPARK.with(
             Map.of("spark.sql.execution.sortBeforeRepartition", "false"),
@@ -177,22 +201,24 @@ class ExchangePlanTest {
           assertThat(rows.collectAsList()).hasSize(100);
           return null;
         });
-    assertThat(Plans.wefts(rows)).isEmpty();
+    assertThat(Plans.nodes(Plans.of(rows), RoutedExchangeExec.class)).isEmpty();
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"true", "false"})
-  void equalExchangesAreReused(String adaptive) {
+  @CsvSource({"true,columns", "false,columns", "true,rows", "false,rows"})
+  void equalExchangesAreReused(String adaptive, String route) {
     String query =
         "with t as (select v, count(*) c from stored group by v)"
             + " select /*+ merge(b) */ a.c, b.c from t a join t b on a.v = b.v";
     Dataset<Row> rows =
         SPARK.with(
             Map.of("spark.sql.autoBroadcastJoinThreshold", "-1"),
-            () -> with("columns", adaptive, () -> run(query)));
+            () -> with(route, adaptive, () -> run(query)));
+    Class<?> node =
+        route.equals("columns") ? WeftShuffleExchangeExec.class : RowsExchangeExec.class;
     assertThat(Plans.nodes(Plans.of(rows), ReusedExchangeExec.class))
         .isNotEmpty()
-        .allMatch(reused -> reused.child() instanceof WeftShuffleExchangeExec);
+        .allMatch(reused -> node.isInstance(reused.child()));
   }
 
   @Test

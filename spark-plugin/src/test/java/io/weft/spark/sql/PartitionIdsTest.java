@@ -61,12 +61,16 @@ class PartitionIdsTest {
   void areSparks(String hint) {
     for (String table : new String[] {"facts", "made"}) {
       Supplier<Dataset<Row>> plan = () -> SPARK.session().sql(query(hint, table));
-      List<String> sparks = SPARK.with(settings("rows"), () -> RowTexts.unordered(plan.get()));
-      Dataset<Row> wefts = SPARK.with(settings("columns"), () -> planned(plan.get()));
-      assertThat(Plans.wefts(wefts)).hasSize(1);
-      assertThat(SPARK.with(settings("columns"), () -> RowTexts.unordered(wefts)))
-          .as(table)
-          .isEqualTo(sparks);
+      List<String> sparks =
+          SPARK.with(settings("rows", false), () -> RowTexts.unordered(plan.get()));
+      for (String route : new String[] {"columns", "rows"}) {
+        Map<String, String> settings = settings(route, true);
+        Dataset<Row> wefts = SPARK.with(settings, () -> planned(plan.get()));
+        assertThat(Plans.wefts(wefts)).hasSize(route.equals("columns") ? 1 : 0);
+        assertThat(SPARK.with(settings, () -> RowTexts.unordered(wefts)))
+            .as(table + " by the route of " + route)
+            .isEqualTo(sparks);
+      }
     }
   }
 
@@ -78,13 +82,13 @@ class PartitionIdsTest {
     return "select spark_partition_id() p, id from (" + shuffled + ")";
   }
 
-  private static Map<String, String> settings(String route) {
+  private static Map<String, String> settings(String route, boolean weft) {
     return Map.of(
         "spark.weft.route",
         route,
         // Spark itself shuffles the expected rows.
         "spark.weft.enabled",
-        String.valueOf(!route.equals("rows")),
+        String.valueOf(weft),
         "spark.sql.adaptive.enabled",
         "false",
         // Samples all rows; otherwise the sample depends on the RDD's id.

@@ -78,7 +78,7 @@ class SqlTabTest {
         .hasSizeGreaterThanOrEqualTo(2)
         .allSatisfy(
             exchange -> {
-              assertThat(exchange.getClass()).isEqualTo(ShuffleExchangeExec.class);
+              assertThat(exchange.getClass()).isEqualTo(RowsExchangeExec.class);
               assertThat(value(exchange, InPlaceMetrics.OWN_BYTES))
                   .isPositive()
                   .isEqualTo(value(exchange, "localBytesRead"));
