@@ -16,7 +16,6 @@ import org.apache.spark.sql.execution.SortSuite;
 import org.apache.spark.sql.streaming.StreamingAggregationSuite;
 import org.apache.spark.sql.streaming.StreamingDeduplicationSuite;
 import org.apache.spark.sql.streaming.StreamingInnerJoinSuite;
-import org.apache.spark.sql.streaming.StreamingQueryHashPartitionVerifySuite;
 
 /**
  * Spark suites that run with Weft, in one JVM.
@@ -50,8 +49,7 @@ record Suite(String name, List<Class<?>> runners, int leastTests) {
               SortSuite.class,
               StreamingAggregationSuite.class,
               StreamingDeduplicationSuite.class,
-              StreamingInnerJoinSuite.class,
-              StreamingQueryHashPartitionVerifySuite.class),
+              StreamingInnerJoinSuite.class),
           900);
 
   /** All of them. */
