@@ -15,7 +15,6 @@ import org.apache.spark.sql.execution.ReuseExchangeAndSubquerySuite;
 import org.apache.spark.sql.execution.SortSuite;
 import org.apache.spark.sql.streaming.StreamingAggregationSuite;
 import org.apache.spark.sql.streaming.StreamingDeduplicationSuite;
-import org.apache.spark.sql.streaming.StreamingInnerJoinSuite;
 
 /**
  * Spark suites that run with Weft, in one JVM.
@@ -48,8 +47,7 @@ record Suite(String name, List<Class<?>> runners, int leastTests) {
               ReuseExchangeAndSubquerySuite.class,
               SortSuite.class,
               StreamingAggregationSuite.class,
-              StreamingDeduplicationSuite.class,
-              StreamingInnerJoinSuite.class),
+              StreamingDeduplicationSuite.class),
           900);
 
   /** All of them. */
