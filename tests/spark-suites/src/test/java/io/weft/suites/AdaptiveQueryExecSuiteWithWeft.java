@@ -1,7 +1,5 @@
 package io.weft.suites;
 
-import io.weft.shuffle.peer.ExchangeCounter;
-import io.weft.spark.runtime.WeftExecutor;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite;
 
@@ -17,11 +15,10 @@ public class AdaptiveQueryExecSuiteWithWeft extends AdaptiveQueryExecSuite {
 
   @Override
   public void afterAll() {
-    long outputs = WeftExecutor.exchange().statistics().get(ExchangeCounter.OUTPUTS_PUBLISHED);
-    super.afterAll();
-    System.out.println("Weft carried " + outputs + " map outputs of this suite");
-    if (outputs == 0) {
-      throw new IllegalStateException("Weft carried no shuffle of this suite");
+    try {
+      JoinSuiteWithWeft.requireMapOutputs();
+    } finally {
+      super.afterAll();
     }
   }
 }

@@ -34,10 +34,15 @@ class SparkSuitesTest {
     return run(Suite.ADAPTIVE);
   }
 
+  @TestFactory
+  Stream<DynamicNode> sqlSuites() throws Exception {
+    return run(Suite.SQL);
+  }
+
   @Test
   void everyExclusionIsDocumented() throws Exception {
     String page = Files.readString(Path.of(System.getProperty("weft.rootFolder"), DOCS));
-    for (Suite suite : List.of(Suite.SHUFFLE, Suite.STREAMS, Suite.ADAPTIVE)) {
+    for (Suite suite : Suite.all()) {
       Exclusions.of(suite)
           .forEach(
               (test, reason) -> assertThat(page).contains("| %s | %s |".formatted(test, reason)));

@@ -76,8 +76,9 @@ final class SuiteRun {
     command.addAll(List.of("-ea", "-Xmx3g", "-Xss4m"));
     command.add("-Djava.io.tmpdir=" + folder.resolve("tmp"));
     command.add("-Dspark.test.home=" + folder);
+    command.addAll(suite.properties());
     command.addAll(List.of("-cp", classPath(), "org.scalatest.tools.Runner"));
-    command.addAll(List.of("-s", suite.runner().getName()));
+    command.addAll(suite.arguments());
     command.addAll(List.of("-oW", "-u", folder.resolve("report").toString()));
     if (!part.isEmpty()) {
       command.addAll(List.of("-z", part));
