@@ -56,7 +56,6 @@ final class ManyBlocks implements AutoCloseable {
                 "spark.weft.route", "auto",
                 "spark.weft.gpu.exchangeMemory", "64m",
                 "spark.weft.gpu.pinnedMemory", "8m",
-                "spark.weft.transfers.deadline", "20s",
                 "spark.sql.shuffle.orderIndependentChecksum.enabled", "false",
                 "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch", "false"));
     rows =

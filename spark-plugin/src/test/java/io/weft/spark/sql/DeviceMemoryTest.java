@@ -29,7 +29,6 @@ class DeviceMemoryTest {
       new GpuSpark(
           Map.of(
               "spark.master", "local[1,1]",
-              "spark.weft.transfers.deadline", "10s",
               "spark.weft.gpu.exchangeMemory", "16m",
               "spark.weft.gpu.pinnedMemory", "4m"));
 

@@ -117,9 +117,12 @@ class EnablingTest {
     }
   }
 
-  /** One line of the driver's log gives the effect of the setting on Weft. */
+  /**
+   * One line of the driver's log gives the effect of the setting on Weft. Only Weft's lines count:
+   * where an event took long, Spark logs it with all settings.
+   */
   private static void assertOneLine(ChildProcess process, String key, String value) {
-    assertThat(process.lines(line -> line.contains("io.weft") || line.contains("Weft")))
+    assertThat(process.lines(line -> line.contains(" WeftDriver: ")))
         .filteredOn(line -> line.contains(key) && line.contains(value))
         .as(process.describe("says once what " + key + " means"))
         .hasSize(1);
