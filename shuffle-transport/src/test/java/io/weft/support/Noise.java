@@ -5,13 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.management.ThreadMXBean;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.shuffle.store.MapOutputFormat;
+import java.lang.management.ClassLoadingMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 
@@ -28,17 +27,13 @@ public final class Noise {
 
   private static final int MAX_CONSTANT = 128 << 10;
 
-  /** The number of warm-up inputs, which load classes. */
-  private static final int WARM_UP = 2000;
-
   private static final int[] WRONG_NUMBERS = {
     0, 1, -1, 2, 63, 64, 65, 1 << 16, 1 << 17, 1 << 24, Integer.MAX_VALUE, Integer.MIN_VALUE
   };
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  /** The warm-up count by decoder, so that each decoder warms up. */
-  private static final Map<Class<?>, Integer> RUNS = new ConcurrentHashMap<>();
+  private static final ClassLoadingMXBean CLASSES = ManagementFactory.getClassLoadingMXBean();
 
   private Noise() {}
 
@@ -76,9 +71,10 @@ public final class Noise {
 
   /**
    * Asserts that an input is decoded or refused with the allowed exception, with little heap
-   * memory.
+   * memory. An input that loads classes, the first of its path, may take more.
    */
   public static void check(int inputBytes, Class<? extends Exception> allowed, Decoder decoder) {
+    long classes = CLASSES.getTotalLoadedClassCount();
     long before = THREADS.getCurrentThreadAllocatedBytes();
     try {
       decoder.decode();
@@ -87,7 +83,7 @@ public final class Noise {
       assertThat(e.getMessage()).isNotBlank();
     }
     long used = THREADS.getCurrentThreadAllocatedBytes() - before;
-    if (RUNS.merge(decoder.getClass(), 1, Integer::sum) > WARM_UP) {
+    if (CLASSES.getTotalLoadedClassCount() == classes) {
       assertThat(used)
           .as("bytes allocated for %d bytes of input", inputBytes)
           .isLessThanOrEqualTo((long) MAX_FACTOR * inputBytes + MAX_CONSTANT);
