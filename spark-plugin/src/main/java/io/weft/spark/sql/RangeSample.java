@@ -94,7 +94,8 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   static RangeBounds ofRows(
       RangePartitioning partitioning, SparkPlan child, RDD<InternalRow> rows) {
     RangeSample sample = of(partitioning, child.output());
-    SparkPlan keys = keysOnly(child, sample.orders());
+    // Without partitions, adaptive execution calls this where no session lets a plan execute.
+    SparkPlan keys = rows.getNumPartitions() == 0 ? child : keysOnly(child, sample.orders());
     return sample.bounds(
         keys == child ? rows : keys.execute(),
         keys.output(),
