@@ -1,0 +1,42 @@
+"""Opens and ends feeds in GPU memory: weft-gpu-open.py <package> <libcuda.so.1> <task> ...
+
+Prints JSON.
+"""
+import json
+import os
+import sys
+import time
+
+from gpu_feeds import OfLibrary, error, pytorch, weft
+
+
+def late(manifest):
+    """A data set whose manifest appears late, and names memory of an executor that was killed."""
+    pytorch()
+    from weft.torch import FeedDataset
+
+    weft.torch.GpuFeed = OfLibrary
+    with open(manifest) as source:
+        described = json.load(source)
+    killed = manifest + ".executor"
+    os.mkdir(killed)
+    for file in "alive", "lease":
+        open(os.path.join(killed, file), "w").close()
+    described["shards"][0]["lease"] = os.path.join(killed, "lease")
+    with open(manifest + ".whole", "w") as target:
+        json.dump(described, target)
+    late_manifest = manifest + ".late"
+    now = [0.0]
+
+    def sleep(seconds):
+        now[0] += seconds
+        if now[0] > 40 and not os.path.exists(late_manifest):
+            os.rename(manifest + ".whole", late_manifest)
+
+    time.monotonic, time.sleep = lambda: now[0], sleep
+    return {"error": error(lambda: FeedDataset(late_manifest, 0, timeout=60)), "seconds": now[0]}
+
+
+if __name__ == "__main__":
+    json.dump(globals()[sys.argv[3]](*sys.argv[4:]), sys.stdout)
+    print(flush=True)
