@@ -152,12 +152,11 @@ class Driver:
 
 
 class _Memory:
-    """What one handle refers to, mapped once in this process."""
+    """What a handle refers to. All mappings of a process share an address: the driver counts."""
 
     def __init__(self, driver: Driver, ordinal: int, handle: bytes) -> None:
         self._driver = driver
         self.ordinal = ordinal
-        self.users = 0
         self._context = driver.retain(ordinal)
         try:
             with driver.using(self._context):
@@ -166,13 +165,10 @@ class _Memory:
             driver.release(ordinal)
             raise
 
-    def await_work(self) -> None:
+    def unmap(self) -> None:
         """Waits for the GPU's work, which may still read it."""
         with self._driver.using(self._context):
             self._driver.await_work()
-
-    def unmap(self) -> None:
-        with self._driver.using(self._context):
             self._driver.unmap(self.start)
         self._driver.release(self.ordinal)
 
@@ -191,7 +187,6 @@ class _Worker:
                 call()
             except Exception:
                 traceback.print_exc()  # Later calls are of other feeds.
-
     def add(self, call: Callable[[], object]) -> None:
         """Never waits, also if the garbage collector calls this inside of this class."""
         self._calls.put(call)
@@ -206,14 +201,13 @@ class _Worker:
 class Mapping:
     """Keeps a shard's memory mapped, and its lease, for as long as it is referenced.
 
-    All mappings of a handle share an address. After each one, a thread of this class waits for the
-    work of the GPU, and only then gives the lease back. The last one is unmapped before.
-    Thread-safe.
+    Afterwards a thread of this class waits for the work of the GPU, unmaps the memory, and only
+    then gives the lease back. Thread-safe. No lock is held over a call of the driver, which may
+    hang.
     """
 
     _guard = threading.Lock()
     _drivers: Dict[str, Driver] = {}
-    _memories: Dict[Tuple[str, bytes], _Memory] = {}
     #: Of all mappings in use.
     _live: "weakref.WeakSet[Mapping]" = weakref.WeakSet()
     _worker: Optional[_Worker] = None
@@ -232,16 +226,14 @@ class Mapping:
                 " start it by spawn, or open the feed only there"
             )
         self._process = os.getpid()
-        with Mapping._guard:
-            if Mapping._worker is None:
-                Mapping._worker = _Worker()
-            memory = Mapping._mapped(library, gpu, handle)
-            memory.users += 1
+        worker = Mapping._started()
+        driver = Mapping._loaded(library)
+        memory = _Memory(driver, driver.ordinal(gpu), handle)
         self.ordinal = memory.ordinal
         self.start = memory.start
         self.size = memory.size
-        end = partial(Mapping._unmap, (library, handle), memory, lease)
-        self._end = weakref.finalize(self, Mapping._later, Mapping._worker, self._process, end)
+        end = partial(Mapping._unmap, memory, lease)
+        self._end = weakref.finalize(self, Mapping._later, worker, self._process, end)
         Mapping._live.add(self)
 
     def require_own_process(self) -> None:
@@ -252,15 +244,18 @@ class Mapping:
             raise ValueError("the feed was opened before this process was forked: open it here")
 
     @classmethod
-    def _mapped(cls, library: str, gpu: str, handle: bytes) -> _Memory:
-        memory = cls._memories.get((library, handle))
-        if memory is None:
-            if library not in cls._drivers:
-                cls._drivers[library] = Driver(library)
-            driver = cls._drivers[library]
-            memory = _Memory(driver, driver.ordinal(gpu), handle)
-            cls._memories[library, handle] = memory
-        return memory
+    def _started(cls) -> _Worker:
+        with cls._guard:
+            if cls._worker is None:
+                cls._worker = _Worker()
+            return cls._worker
+
+    @classmethod
+    def _loaded(cls, library: str) -> Driver:
+        """The driver, which two threads may load at the same time."""
+        if library not in cls._drivers:
+            cls._drivers.setdefault(library, Driver(library))
+        return cls._drivers[library]
 
     @staticmethod
     def _later(worker: _Worker, process: int, end: Callable[[], object]) -> None:
@@ -274,35 +269,15 @@ class Mapping:
             worker.add(end)
             worker.drain(_SECONDS_AT_END)
 
-    @classmethod
-    def _unmap(cls, key: Tuple[str, bytes], memory: _Memory, lease: Lease) -> None:
-        # Without the guard, so that others can open feeds. The driver counts how often this process
-        # has mapped a handle.
+    @staticmethod
+    def _unmap(memory: _Memory, lease: Lease) -> None:
         try:
-            memory.await_work()
-            if cls._is_last(key, memory):
-                memory.unmap()
+            memory.unmap()
         except CudaError:
             # As after a failed kernel. What may still be read keeps its lease until this process
             # ends.
-            with cls._guard:
-                cls._drop(key, memory)
             return
         lease.release()
-
-    @classmethod
-    def _is_last(cls, key: Tuple[str, bytes], memory: _Memory) -> bool:
-        with cls._guard:
-            memory.users -= 1
-            if memory.users == 0:
-                cls._drop(key, memory)
-            return memory.users == 0
-
-    @classmethod
-    def _drop(cls, key: Tuple[str, bytes], memory: _Memory) -> None:
-        """Lets later feeds map the handle again."""
-        if cls._memories.get(key) is memory:
-            del cls._memories[key]
 
     @classmethod
     def drain(cls, seconds: float) -> bool:
@@ -321,7 +296,7 @@ class Mapping:
         """In a new child process, where the driver does not work if the parent has used it."""
         cls._guard = threading.Lock()
         cls._forked = cls._forked or bool(cls._drivers)
-        cls._drivers, cls._memories = {}, {}
+        cls._drivers = {}
         cls._live, cls._worker = weakref.WeakSet(), None
 
 

@@ -5,9 +5,10 @@ Prints JSON.
 import json
 import os
 import sys
+import threading
 import time
 
-from gpu_feeds import OfLibrary, error, pytorch, weft
+from gpu_feeds import OfLibrary, all_noted, error, open_feed, pytorch, weft
 
 
 def late(manifest):
@@ -35,6 +36,36 @@ def late(manifest):
 
     time.monotonic, time.sleep = lambda: now[0], sleep
     return {"error": error(lambda: FeedDataset(late_manifest, 0, timeout=60)), "seconds": now[0]}
+
+
+def hung(name):
+    """The driver does not map the memory of one feed until others of the same process are open."""
+    go_on, hangs, opened = threading.Event(), threading.Event(), []
+    mapped = weft._cuda.Driver.map
+
+    def map_memory(self, handle):
+        if threading.current_thread() is threads[0]:
+            hangs.set()
+            go_on.wait(60)
+        return mapped(self, handle)
+
+    def open_rank(rank):
+        with open_feed(name, rank) as feed:
+            opened.append(feed.rank)
+
+    weft._cuda.Driver.map = map_memory
+    threads = [threading.Thread(target=open_rank, args=(rank,)) for rank in (0, 0, 1)]
+    threads[0].start()
+    assert hangs.wait(60)
+    for other in threads[1:]:
+        other.start()
+    for other in threads[1:]:
+        other.join(20)
+    others = list(opened)
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    return {"others": sorted(others), "all": sorted(opened), "noted": all_noted()}
 
 
 if __name__ == "__main__":
