@@ -19,6 +19,8 @@ from ._files import FeedError
 from ._lease import Lease
 
 _LAZY_PEER_ACCESS = 1
+#: Of the ways in which CUDA protects recordings of graphs from calls on other threads: none.
+_RELAXED = 2
 #: What to do, by the code of an error.
 _ADVICE = {
     3: "a process that was forked after the use of CUDA cannot use it",
@@ -28,6 +30,8 @@ _ADVICE = {
 _SECONDS_AT_END = 1.0
 #: The same for the end of the interpreter, which unmaps the rest.
 _SECONDS_AT_EXIT = 10.0
+#: How long the begin of a recording waits for the work that a feed's end waits for.
+_SECONDS_TO_HOLD = 60.0
 #: Of a handle of memory.
 HANDLE_BYTES = 64
 
@@ -47,6 +51,7 @@ _SIGNATURES: Dict[str, Tuple[Any, ...]] = {
     "cuCtxGetCurrent": (c_void_p,),
     "cuCtxSetCurrent": (c_void_p,),
     "cuCtxSynchronize": (),
+    "cuThreadExchangeStreamCaptureMode": (c_void_p,),
     "cuIpcOpenMemHandle_v2": (c_void_p, _IpcHandle, c_uint),
     "cuIpcCloseMemHandle": (c_uint64,),
     "cuMemGetAddressRange_v2": (c_void_p, c_void_p, c_uint64),
@@ -127,6 +132,19 @@ class Driver:
         finally:
             self._call("cuCtxSetCurrent", before)
 
+    @contextmanager
+    def beside_recordings(self) -> Iterator[None]:
+        """Allows calls that may not be in a graph while another thread records one.
+
+        A wait for all work is not among them.
+        """
+        mode = c_int(_RELAXED)
+        self._call("cuThreadExchangeStreamCaptureMode", byref(mode))
+        try:
+            yield
+        finally:
+            self._call("cuThreadExchangeStreamCaptureMode", byref(mode))
+
     def map(self, handle: bytes) -> Tuple[int, int]:
         """Maps memory in the current context: its address, and its size."""
         start, base, size = c_uint64(), c_uint64(), c_size_t()
@@ -157,42 +175,76 @@ class _Memory:
     def __init__(self, driver: Driver, ordinal: int, handle: bytes) -> None:
         self._driver = driver
         self.ordinal = ordinal
-        self._context = driver.retain(ordinal)
-        try:
-            with driver.using(self._context):
-                self.start, self.size = driver.map(handle)
-        except BaseException:
-            driver.release(ordinal)
-            raise
+        with driver.beside_recordings():
+            self._context = driver.retain(ordinal)
+            try:
+                with driver.using(self._context):
+                    self.start, self.size = driver.map(handle)
+            except BaseException:
+                driver.release(ordinal)
+                raise
 
     def unmap(self) -> None:
         """Waits for the GPU's work, which may still read it."""
-        with self._driver.using(self._context):
-            self._driver.await_work()
-            self._driver.unmap(self.start)
-        self._driver.release(self.ordinal)
+        with self._driver.beside_recordings():
+            with self._driver.using(self._context):
+                self._driver.await_work()
+                self._driver.unmap(self.start)
+            self._driver.release(self.ordinal)
 
 
 class _Worker:
-    """Makes calls in a thread of its own, in their order."""
+    """Makes calls in a thread of its own, in their order, while nobody holds it."""
 
     def __init__(self) -> None:
         self._calls: "SimpleQueue[Callable[[], object]]" = SimpleQueue()
+        self._free = threading.Condition()
+        self._holders = 0
+        self._calling = False
         threading.Thread(target=self._run, name="weft-unmap", daemon=True).start()
 
     def _run(self) -> None:
         while True:
             call = self._calls.get()
+            with self._free:
+                self._free.wait_for(lambda: self._holders == 0)
+                self._calling = True
             try:
                 call()
             except Exception:
                 traceback.print_exc()  # Later calls are of other feeds.
+            with self._free:
+                self._calling = False
+                self._free.notify_all()
+
+    def hold(self, seconds: float) -> bool:
+        """Waits for the end of the present call. Returns whether there is none until ``let_go``."""
+        with self._free:
+            self._holders += 1
+            if self._free.wait_for(lambda: not self._calling, seconds):
+                return True
+            self._let_go()
+            return False
+
+    def let_go(self) -> None:
+        with self._free:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._holders -= 1
+        self._free.notify_all()
+
     def add(self, call: Callable[[], object]) -> None:
         """Never waits, also if the garbage collector calls this inside of this class."""
         self._calls.put(call)
 
     def drain(self, seconds: float) -> bool:
-        """Waits for the calls so far. Returns whether they have ended in time."""
+        """Waits for the calls so far. Returns whether they have ended in time.
+
+        Takes no lock, as ``add``. It does not wait if somebody holds this.
+        """
+        if self._holders > 0:
+            return False
         done = threading.Event()
         self._calls.put(done.set)
         return done.wait(seconds)
@@ -263,7 +315,7 @@ class Mapping:
 
         The wait is short, because the garbage collector may call this in a thread that the other
         one waits for. It is there because a program may next record a CUDA graph, which a wait for
-        all work would break.
+        all work would break. See ``recording``.
         """
         if process == os.getpid():
             worker.add(end)
@@ -298,6 +350,34 @@ class Mapping:
         cls._forked = cls._forked or bool(cls._drivers)
         cls._drivers = {}
         cls._live, cls._worker = weakref.WeakSet(), None
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """For the time in which a thread of this process records a CUDA graph.
+
+    The end of a feed in GPU memory, which is that of its last array, waits for the GPU's work. CUDA
+    breaks a recording if any thread does so meanwhile. Within this context such waits are put off::
+
+        with weft.recording(), torch.cuda.graph(graph):
+            step()
+
+    Feeds can be opened and ended in any thread. The memory of those that have ended is given back
+    behind this context. A thread that records is safe without it from what it has dropped before.
+
+    :raises FeedError: if the GPU still works for a feed that has ended, and does not stop
+    """
+    process, worker = os.getpid(), Mapping._started()
+    if not worker.hold(_SECONDS_TO_HOLD):
+        raise FeedError(
+            f"the GPU still has work after {_SECONDS_TO_HOLD:g} s, and a feed that has ended waits"
+            " for its end: record later"
+        )
+    try:
+        yield
+    finally:
+        if process == os.getpid():
+            worker.let_go()
 
 
 os.register_at_fork(after_in_child=Mapping._forget)

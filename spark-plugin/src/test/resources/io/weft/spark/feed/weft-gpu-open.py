@@ -2,13 +2,15 @@
 
 Prints JSON.
 """
+import ctypes
 import json
 import os
 import sys
 import threading
 import time
 
-from gpu_feeds import OfLibrary, all_noted, error, open_feed, pytorch, weft
+from gpu_feeds import DRIVER, NON_BLOCKING, OfLibrary
+from gpu_feeds import all_noted, call, error, noted, open_feed, pytorch, weft
 
 
 def late(manifest):
@@ -66,6 +68,63 @@ def hung(name):
     for thread in threads:
         thread.join(60)
     return {"others": sorted(others), "all": sorted(opened), "noted": all_noted()}
+
+
+def recorded(name):
+    """While this thread records a graph, another one ends a feed, and opens one."""
+    library, graph, stream = DRIVER._library, ctypes.c_void_p(), ctypes.c_void_p()
+    library.cudaDoubleAllowGlobalCaptures(1)
+    feed = open_feed(name, 0)
+    arrays = [feed.batch(0)["id"]]
+    feed.close()
+    result = {}
+
+    def beside():
+        arrays.clear()
+        with open_feed(name, 1) as other:
+            result["rows"] = other.batch(0).rows
+
+    call("cuCtxSetCurrent", DRIVER.retain(feed.gpu))
+    call("cuStreamCreateWithPriority", ctypes.byref(stream), NON_BLOCKING, 0)
+    with weft.recording():
+        call("cuStreamBeginCapture_v2", stream, 0)
+        thread = threading.Thread(target=beside)
+        thread.start()
+        thread.join(60)
+        result["kept"] = "imported memories: 1" in noted("cudaDoubleLive")
+        result["end"] = library.cuStreamEndCapture(stream, ctypes.byref(graph))
+    if graph:
+        call("cuGraphDestroy", graph)
+    call("cuStreamDestroy_v2", stream)
+    DRIVER.release(feed.gpu)
+    result["noted"] = all_noted()
+    return result
+
+
+def busy(name):
+    """The GPU works without end for a feed that has ended: nothing can be recorded."""
+    weft._cuda._SECONDS_AT_END = weft._cuda._SECONDS_AT_EXIT = weft._cuda._SECONDS_TO_HOLD = 0.1
+    feed = open_feed(name, 0)
+    waits, go_on = threading.Event(), threading.Event()
+
+    def await_work(self):
+        waits.set()
+        go_on.wait(60)
+
+    weft._cuda.Driver.await_work = await_work
+    feed.close()
+    assert waits.wait(60)
+
+    def record():
+        with weft.recording():
+            pass
+
+    result = {"error": error(record)}
+    go_on.set()
+    weft._cuda._SECONDS_TO_HOLD = 60
+    result["later"] = error(record)
+    result["noted"] = all_noted()
+    return result
 
 
 if __name__ == "__main__":
