@@ -363,7 +363,7 @@ def recording() -> Iterator[None]:
             step()
 
     Feeds can be opened and ended in any thread. The memory of those that have ended is given back
-    behind this context. A thread that records is safe without it from what it has dropped before.
+    behind this context.
 
     :raises FeedError: if the GPU still works for a feed that has ended, and does not stop
     """
