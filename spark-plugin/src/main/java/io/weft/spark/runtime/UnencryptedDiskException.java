@@ -1,5 +1,6 @@
 package io.weft.spark.runtime;
 
+import io.weft.spark.config.NoRepeat;
 import io.weft.spark.config.WeftSettings;
 
 /**

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.spark.config.NoRepeat;
 import io.weft.spark.feed.FeedReports.RankFailure;
 import io.weft.spark.runtime.Messages.FeedRankReport;
-import io.weft.spark.runtime.NoRepeat;
 import io.weft.transfers.TransferException;
 import java.io.IOException;
 import java.io.UncheckedIOException;

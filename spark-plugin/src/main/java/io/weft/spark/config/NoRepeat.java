@@ -1,8 +1,8 @@
-package io.weft.spark.runtime;
+package io.weft.spark.config;
 
 /**
- * Marks an exception whose cause a repeat of the task would meet again, such as a setting. A feed
- * whose rank fails with it is not repeated.
+ * Marks an exception whose cause a repeat of the task would meet again, until a setting or the data
+ * change. Spark does not repeat a feed whose rank fails with it.
  */
 public interface NoRepeat {
   /** Whether an exception or one of its causes is marked. */
