@@ -221,10 +221,13 @@ class _Worker:
         """Waits for the end of the present call. Returns whether there is none until ``let_go``."""
         with self._free:
             self._holders += 1
-            if self._free.wait_for(lambda: not self._calling, seconds):
-                return True
-            self._let_go()
-            return False
+            idle = False
+            try:
+                idle = self._free.wait_for(lambda: not self._calling, seconds)
+            finally:
+                if not idle:
+                    self._let_go()  # Also if Ctrl-C ends the wait.
+            return idle
 
     def let_go(self) -> None:
         with self._free:

@@ -61,8 +61,8 @@ public final class FeedReports implements AutoCloseable {
   public static void receive(FeedRankReport report) {
     FeedReports open = OPEN.get(report.feed());
     if (open != null) {
-      open.take(report);
-      if (report.ends() != FeedRankReport.NONE) {
+      boolean present = open.take(report);
+      if (present && report.ends() != FeedRankReport.NONE) {
         open.stages.end(report.ends(), report.error());
       }
     }
@@ -73,11 +73,16 @@ public final class FeedReports implements AutoCloseable {
     return Optional.ofNullable(OPEN.get(feed));
   }
 
-  private synchronized void take(FeedRankReport report) {
+  /**
+   * Returns whether it is of the last attempt that began. Ranks of an executor that Spark has given
+   * up may still report, and a later attempt does not run there.
+   */
+  private synchronized boolean take(FeedRankReport report) {
     lastAttempt = Math.max(lastAttempt, report.attempt());
     if (report.error() != null) {
       failures.add(new RankFailure(report.attempt(), report.rank(), report.own(), report.error()));
     }
+    return report.attempt() == lastAttempt;
   }
 
   /** Returns the failure of the last attempt that began, if a rank's function caused it. */

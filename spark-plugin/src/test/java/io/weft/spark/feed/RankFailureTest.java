@@ -92,6 +92,17 @@ class RankFailureTest {
     assertThat(NoRepeat.isIn(new IOException("a"))).isFalse();
   }
 
+  @Test
+  void aLateReportOfAnEarlierAttemptDoesNotEndThePresentOne() {
+    List<Integer> ended = new ArrayList<>();
+    try (FeedReports reports = FeedReports.open(7, (stage, why) -> ended.add(stage))) {
+      FeedReports.receive(new FeedRankReport(7, 1, 0, false, FeedRankReport.NONE, null));
+      FeedReports.receive(new FeedRankReport(7, 0, 1, true, 3, "no memory there"));
+      assertThat(reports.decisive()).isEmpty();
+    }
+    assertThat(ended).isEmpty();
+  }
+
   private static final class Lasting extends RuntimeException implements NoRepeat {
     private static final long serialVersionUID = 1L;
   }

@@ -101,9 +101,9 @@ def recorded(name):
     return result
 
 
-def busy(name):
-    """The GPU works without end for a feed that has ended: nothing can be recorded."""
-    weft._cuda._SECONDS_AT_END = weft._cuda._SECONDS_AT_EXIT = weft._cuda._SECONDS_TO_HOLD = 0.1
+def ended(name):
+    """A feed that has ended. The GPU works for it until the returned event is set."""
+    weft._cuda._SECONDS_AT_END = weft._cuda._SECONDS_AT_EXIT = 0.1
     feed = open_feed(name, 0)
     waits, go_on = threading.Event(), threading.Event()
 
@@ -114,15 +114,42 @@ def busy(name):
     weft._cuda.Driver.await_work = await_work
     feed.close()
     assert waits.wait(60)
+    return go_on
 
-    def record():
-        with weft.recording():
-            pass
 
+def record():
+    with weft.recording():
+        pass
+
+
+def busy(name):
+    """The GPU works without end for a feed that has ended: nothing can be recorded."""
+    weft._cuda._SECONDS_TO_HOLD = 0.1
+    go_on = ended(name)
     result = {"error": error(record)}
     go_on.set()
     weft._cuda._SECONDS_TO_HOLD = 60
     result["later"] = error(record)
+    result["noted"] = all_noted()
+    return result
+
+
+def interrupted(name):
+    """Ctrl-C ends the wait before a recording. Nothing is recorded, so memory is given back."""
+    go_on = ended(name)
+    free = weft._cuda.Mapping._worker._free
+
+    def wait_for(predicate, seconds):
+        del free.wait_for
+        raise KeyboardInterrupt
+
+    free.wait_for = wait_for
+    result = {"error": "none"}
+    try:
+        record()
+    except KeyboardInterrupt:
+        result["error"] = "interrupted"
+    go_on.set()
     result["noted"] = all_noted()
     return result
 
