@@ -1017,6 +1017,9 @@ static CUresult open_import_locked(void **out, struct ipc_handle handle) {
 CUresult cuIpcOpenMemHandle_v2(void **out, struct ipc_handle handle, unsigned flags) {
   pthread_mutex_lock(&lock);
   CUresult result = check_context("cuIpcOpenMemHandle");
+  if (result == SUCCESS) {
+    result = check_no_capture("cuIpcOpenMemHandle");
+  }
   if (result == SUCCESS && (flags != 1 || handle.unused[31] != 0x33)) {
     double_violation("cuIpcOpenMemHandle with flags %u or a broken handle", flags);
     result = INVALID_VALUE;
@@ -1037,6 +1040,13 @@ CUresult cuIpcCloseMemHandle(void *start) {
   CUresult result = check_context("cuIpcCloseMemHandle");
   struct allocation **each = place_of(start);
   struct allocation *found = *each;
+  if (result == SUCCESS) {
+    result = check_no_capture("cuIpcCloseMemHandle");
+  }
+  if (result != SUCCESS) {
+    pthread_mutex_unlock(&lock);
+    return result;
+  }
   if (found == NULL || found->kind != IMPORTED) {
     double_violation("cuIpcCloseMemHandle of memory that is not imported");
     result = INVALID_VALUE;
@@ -1574,6 +1584,13 @@ CUresult cuCtxGetCurrent(struct context **out) {
 /* For processes that read feeds. */
 CUresult cuCtxSynchronize(void) {
   CUresult result = check_context("cuCtxSynchronize");
+  pthread_mutex_lock(&lock);
+  /* In each mode of the thread. */
+  if (result == SUCCESS && break_captures_locked(1) > 0) {
+    double_violation("cuCtxSynchronize while a stream of the context captures a graph");
+    result = CAPTURE_UNSUPPORTED;
+  }
+  pthread_mutex_unlock(&lock);
   int working = result == SUCCESS;
   while (working) {
     working = 0;

@@ -7,7 +7,9 @@
 
 enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_WRONG_THREAD = 908 };
 
+#define GLOBAL_MODE 0
 #define THREAD_LOCAL_MODE 1
+#define RELAXED_MODE 2
 
 struct node {
   struct double_work work;
@@ -22,6 +24,7 @@ struct nodes {
   int device;
   int references;
   int is_broken;
+  int mode;
   pthread_t capturer;
   struct node *first;
   struct node **last;
@@ -35,13 +38,35 @@ struct graph {
 static struct graph *graphs;
 static struct graph *graph_execs;
 static __thread int captures;
+static __thread int thread_mode = GLOBAL_MODE;
+
+/* Captures that calls of all threads can break, which only programs beside Weft begin. */
+static int global_captures;
+static int global_allowed;
+
+/* Allows captures in the global mode, which is PyTorch's. */
+void cudaDoubleAllowGlobalCaptures(int allowed) { global_allowed = allowed; }
+
+static int break_captures_locked(int of_all_modes);
 
 /* Reports a call that is forbidden during a capture. */
 static CUresult check_no_capture(const char *caller) {
-  if (captures > 0) {
+  if (captures > 0 && thread_mode != RELAXED_MODE) {
     double_violation("%s on a thread that captures a graph", caller);
     return CAPTURE_UNSUPPORTED;
   }
+  if (global_captures > 0 && thread_mode == GLOBAL_MODE) {
+    double_violation("%s while a thread captures a graph in the global mode", caller);
+    break_captures_locked(0);
+    return CAPTURE_UNSUPPORTED;
+  }
+  return SUCCESS;
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+  int before = thread_mode;
+  thread_mode = *mode;
+  *mode = before;
   return SUCCESS;
 }
 
@@ -52,6 +77,19 @@ static CUresult check_not_captured(struct nodes *capture, const char *caller) {
     return CAPTURE_UNSUPPORTED;
   }
   return SUCCESS;
+}
+
+/* Breaks the captures of the current device; returns how many there are. */
+static int break_captures_locked(int of_all_modes) {
+  int broken = 0;
+  for (struct stream *each = streams; each != NULL; each = each->next) {
+    if (each->capture != NULL && current != NULL && each->device == current->device &&
+        (of_all_modes || each->capture->mode == GLOBAL_MODE)) {
+      each->capture->is_broken = 1;
+      broken++;
+    }
+  }
+  return broken;
 }
 
 static void refer_locked(struct node *node, int delta) {
@@ -130,7 +168,8 @@ static CUresult destroy_graph(struct graph **list, struct graph *graph, const ch
 CUresult cuStreamBeginCapture_v2(struct stream *stream, int mode) {
   pthread_mutex_lock(&lock);
   CUresult result = check_stream(stream, "cuStreamBeginCapture");
-  if (result == SUCCESS && (mode != THREAD_LOCAL_MODE || stream->capture != NULL)) {
+  int allowed = mode == THREAD_LOCAL_MODE || (mode == GLOBAL_MODE && global_allowed);
+  if (result == SUCCESS && (!allowed || stream->capture != NULL)) {
     double_violation("cuStreamBeginCapture in mode %d, or on a stream that captures", mode);
     result = INVALID_VALUE;
   }
@@ -138,6 +177,8 @@ CUresult cuStreamBeginCapture_v2(struct stream *stream, int mode) {
     struct nodes *nodes = calloc(1, sizeof *nodes);
     nodes->device = stream->device;
     nodes->references = 1;
+    nodes->mode = mode;
+    global_captures += mode == GLOBAL_MODE;
     nodes->capturer = pthread_self();
     nodes->last = &nodes->first;
     stream->capture = nodes;
@@ -157,6 +198,7 @@ CUresult cuStreamEndCapture(struct stream *stream, struct graph **out) {
   } else if (nodes != NULL) {
     stream->capture = NULL;
     captures--;
+    global_captures -= nodes->mode == GLOBAL_MODE;
     *out = NULL;
     if (nodes->is_broken) {
       release_nodes_locked(nodes);

@@ -6,6 +6,7 @@ so on the GPU of that rank.
 """
 
 from ._conf import __version__, spark_conf
+from ._cuda import recording
 from ._feed import Batch, Feed
 from ._files import FeedError, FeedTimeout
 from ._gpu import map_batches, on_device
@@ -30,5 +31,6 @@ __all__ = [
     "local_ranks",
     "map_batches",
     "on_device",
+    "recording",
     "spark_conf",
 ]

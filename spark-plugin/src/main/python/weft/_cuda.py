@@ -19,6 +19,8 @@ from ._files import FeedError
 from ._lease import Lease
 
 _LAZY_PEER_ACCESS = 1
+#: Of the ways in which CUDA protects recordings of graphs from calls on other threads: none.
+_RELAXED = 2
 #: What to do, by the code of an error.
 _ADVICE = {
     3: "a process that was forked after the use of CUDA cannot use it",
@@ -28,6 +30,8 @@ _ADVICE = {
 _SECONDS_AT_END = 1.0
 #: The same for the end of the interpreter, which unmaps the rest.
 _SECONDS_AT_EXIT = 10.0
+#: How long the begin of a recording waits for the work that a feed's end waits for.
+_SECONDS_TO_HOLD = 60.0
 #: Of a handle of memory.
 HANDLE_BYTES = 64
 
@@ -47,6 +51,7 @@ _SIGNATURES: Dict[str, Tuple[Any, ...]] = {
     "cuCtxGetCurrent": (c_void_p,),
     "cuCtxSetCurrent": (c_void_p,),
     "cuCtxSynchronize": (),
+    "cuThreadExchangeStreamCaptureMode": (c_void_p,),
     "cuIpcOpenMemHandle_v2": (c_void_p, _IpcHandle, c_uint),
     "cuIpcCloseMemHandle": (c_uint64,),
     "cuMemGetAddressRange_v2": (c_void_p, c_void_p, c_uint64),
@@ -127,6 +132,19 @@ class Driver:
         finally:
             self._call("cuCtxSetCurrent", before)
 
+    @contextmanager
+    def beside_recordings(self) -> Iterator[None]:
+        """Allows calls that may not be in a graph while another thread records one.
+
+        A wait for all work is not among them.
+        """
+        mode = c_int(_RELAXED)
+        self._call("cuThreadExchangeStreamCaptureMode", byref(mode))
+        try:
+            yield
+        finally:
+            self._call("cuThreadExchangeStreamCaptureMode", byref(mode))
+
     def map(self, handle: bytes) -> Tuple[int, int]:
         """Maps memory in the current context: its address, and its size."""
         start, base, size = c_uint64(), c_uint64(), c_size_t()
@@ -152,52 +170,84 @@ class Driver:
 
 
 class _Memory:
-    """What one handle refers to, mapped once in this process."""
+    """What a handle refers to. All mappings of a process share an address: the driver counts."""
 
     def __init__(self, driver: Driver, ordinal: int, handle: bytes) -> None:
         self._driver = driver
         self.ordinal = ordinal
-        self.users = 0
-        self._context = driver.retain(ordinal)
-        try:
-            with driver.using(self._context):
-                self.start, self.size = driver.map(handle)
-        except BaseException:
-            driver.release(ordinal)
-            raise
-
-    def await_work(self) -> None:
-        """Waits for the GPU's work, which may still read it."""
-        with self._driver.using(self._context):
-            self._driver.await_work()
+        with driver.beside_recordings():
+            self._context = driver.retain(ordinal)
+            try:
+                with driver.using(self._context):
+                    self.start, self.size = driver.map(handle)
+            except BaseException:
+                driver.release(ordinal)
+                raise
 
     def unmap(self) -> None:
-        with self._driver.using(self._context):
-            self._driver.unmap(self.start)
-        self._driver.release(self.ordinal)
+        """Waits for the GPU's work, which may still read it."""
+        with self._driver.beside_recordings():
+            with self._driver.using(self._context):
+                self._driver.await_work()
+                self._driver.unmap(self.start)
+            self._driver.release(self.ordinal)
 
 
 class _Worker:
-    """Makes calls in a thread of its own, in their order."""
+    """Makes calls in a thread of its own, in their order, while nobody holds it."""
 
     def __init__(self) -> None:
         self._calls: "SimpleQueue[Callable[[], object]]" = SimpleQueue()
+        self._free = threading.Condition()
+        self._holders = 0
+        self._calling = False
         threading.Thread(target=self._run, name="weft-unmap", daemon=True).start()
 
     def _run(self) -> None:
         while True:
             call = self._calls.get()
+            with self._free:
+                self._free.wait_for(lambda: self._holders == 0)
+                self._calling = True
             try:
                 call()
             except Exception:
                 traceback.print_exc()  # Later calls are of other feeds.
+            with self._free:
+                self._calling = False
+                self._free.notify_all()
+
+    def hold(self, seconds: float) -> bool:
+        """Waits for the end of the present call. Returns whether there is none until ``let_go``."""
+        with self._free:
+            self._holders += 1
+            idle = False
+            try:
+                idle = self._free.wait_for(lambda: not self._calling, seconds)
+            finally:
+                if not idle:
+                    self._let_go()  # Also if Ctrl-C ends the wait.
+            return idle
+
+    def let_go(self) -> None:
+        with self._free:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._holders -= 1
+        self._free.notify_all()
 
     def add(self, call: Callable[[], object]) -> None:
         """Never waits, also if the garbage collector calls this inside of this class."""
         self._calls.put(call)
 
     def drain(self, seconds: float) -> bool:
-        """Waits for the calls so far. Returns whether they have ended in time."""
+        """Waits for the calls so far. Returns whether they have ended in time.
+
+        Takes no lock, as ``add``. It does not wait if somebody holds this.
+        """
+        if self._holders > 0:
+            return False
         done = threading.Event()
         self._calls.put(done.set)
         return done.wait(seconds)
@@ -206,14 +256,13 @@ class _Worker:
 class Mapping:
     """Keeps a shard's memory mapped, and its lease, for as long as it is referenced.
 
-    All mappings of a handle share an address. After each one, a thread of this class waits for the
-    work of the GPU, and only then gives the lease back. The last one is unmapped before.
-    Thread-safe.
+    Afterwards a thread of this class waits for the work of the GPU, unmaps the memory, and only
+    then gives the lease back. Thread-safe. No lock is held over a call of the driver, which may
+    hang.
     """
 
     _guard = threading.Lock()
     _drivers: Dict[str, Driver] = {}
-    _memories: Dict[Tuple[str, bytes], _Memory] = {}
     #: Of all mappings in use.
     _live: "weakref.WeakSet[Mapping]" = weakref.WeakSet()
     _worker: Optional[_Worker] = None
@@ -232,16 +281,14 @@ class Mapping:
                 " start it by spawn, or open the feed only there"
             )
         self._process = os.getpid()
-        with Mapping._guard:
-            if Mapping._worker is None:
-                Mapping._worker = _Worker()
-            memory = Mapping._mapped(library, gpu, handle)
-            memory.users += 1
+        worker = Mapping._started()
+        driver = Mapping._loaded(library)
+        memory = _Memory(driver, driver.ordinal(gpu), handle)
         self.ordinal = memory.ordinal
         self.start = memory.start
         self.size = memory.size
-        end = partial(Mapping._unmap, (library, handle), memory, lease)
-        self._end = weakref.finalize(self, Mapping._later, Mapping._worker, self._process, end)
+        end = partial(Mapping._unmap, memory, lease)
+        self._end = weakref.finalize(self, Mapping._later, worker, self._process, end)
         Mapping._live.add(self)
 
     def require_own_process(self) -> None:
@@ -252,15 +299,18 @@ class Mapping:
             raise ValueError("the feed was opened before this process was forked: open it here")
 
     @classmethod
-    def _mapped(cls, library: str, gpu: str, handle: bytes) -> _Memory:
-        memory = cls._memories.get((library, handle))
-        if memory is None:
-            if library not in cls._drivers:
-                cls._drivers[library] = Driver(library)
-            driver = cls._drivers[library]
-            memory = _Memory(driver, driver.ordinal(gpu), handle)
-            cls._memories[library, handle] = memory
-        return memory
+    def _started(cls) -> _Worker:
+        with cls._guard:
+            if cls._worker is None:
+                cls._worker = _Worker()
+            return cls._worker
+
+    @classmethod
+    def _loaded(cls, library: str) -> Driver:
+        """The driver, which two threads may load at the same time."""
+        if library not in cls._drivers:
+            cls._drivers.setdefault(library, Driver(library))
+        return cls._drivers[library]
 
     @staticmethod
     def _later(worker: _Worker, process: int, end: Callable[[], object]) -> None:
@@ -268,41 +318,21 @@ class Mapping:
 
         The wait is short, because the garbage collector may call this in a thread that the other
         one waits for. It is there because a program may next record a CUDA graph, which a wait for
-        all work would break.
+        all work would break. See ``recording``.
         """
         if process == os.getpid():
             worker.add(end)
             worker.drain(_SECONDS_AT_END)
 
-    @classmethod
-    def _unmap(cls, key: Tuple[str, bytes], memory: _Memory, lease: Lease) -> None:
-        # Without the guard, so that others can open feeds. The driver counts how often this process
-        # has mapped a handle.
+    @staticmethod
+    def _unmap(memory: _Memory, lease: Lease) -> None:
         try:
-            memory.await_work()
-            if cls._is_last(key, memory):
-                memory.unmap()
+            memory.unmap()
         except CudaError:
             # As after a failed kernel. What may still be read keeps its lease until this process
             # ends.
-            with cls._guard:
-                cls._drop(key, memory)
             return
         lease.release()
-
-    @classmethod
-    def _is_last(cls, key: Tuple[str, bytes], memory: _Memory) -> bool:
-        with cls._guard:
-            memory.users -= 1
-            if memory.users == 0:
-                cls._drop(key, memory)
-            return memory.users == 0
-
-    @classmethod
-    def _drop(cls, key: Tuple[str, bytes], memory: _Memory) -> None:
-        """Lets later feeds map the handle again."""
-        if cls._memories.get(key) is memory:
-            del cls._memories[key]
 
     @classmethod
     def drain(cls, seconds: float) -> bool:
@@ -321,8 +351,36 @@ class Mapping:
         """In a new child process, where the driver does not work if the parent has used it."""
         cls._guard = threading.Lock()
         cls._forked = cls._forked or bool(cls._drivers)
-        cls._drivers, cls._memories = {}, {}
+        cls._drivers = {}
         cls._live, cls._worker = weakref.WeakSet(), None
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """For the time in which a thread of this process records a CUDA graph.
+
+    The end of a feed in GPU memory, which is that of its last array, waits for the GPU's work. CUDA
+    breaks a recording if any thread does so meanwhile. Within this context such waits are put off::
+
+        with weft.recording(), torch.cuda.graph(graph):
+            step()
+
+    Feeds can be opened and ended in any thread. The memory of those that have ended is given back
+    behind this context.
+
+    :raises FeedError: if the GPU still works for a feed that has ended, and does not stop
+    """
+    process, worker = os.getpid(), Mapping._started()
+    if not worker.hold(_SECONDS_TO_HOLD):
+        raise FeedError(
+            f"the GPU still has work after {_SECONDS_TO_HOLD:g} s, and a feed that has ended waits"
+            " for its end: record later"
+        )
+    try:
+        yield
+    finally:
+        if process == os.getpid():
+            worker.let_go()
 
 
 os.register_at_fork(after_in_child=Mapping._forget)

@@ -163,7 +163,8 @@ class GpuFeed(RankFeed["GpuBatch"]):
         """Gives the memory and its lease back, as soon as no array is referenced any more.
 
         Another thread does so, behind the GPU's work of this process. The one that drops the last
-        reference waits for it up to a second.
+        reference waits for it up to a second. While any thread records a CUDA graph, see
+        ``weft.recording``.
         """
         self._memory = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Dict, Iterator, Optional, Union
 
 import torch
@@ -87,7 +88,10 @@ class FeedDataset(IterableDataset):  # type: ignore[type-arg]
 def _opened(
     name: Name, rank: int, timeout: float, owner: Optional[int]
 ) -> Union[Feed, GpuFeed]:
+    deadline = time.monotonic() + timeout
     try:
         return Feed(name, rank, timeout=timeout, owner=owner)
     except OtherKind:
-        return GpuFeed(name, rank, timeout=timeout, owner=owner)
+        # The wait for the manifest counts.
+        left = max(0.0, deadline - time.monotonic())
+        return GpuFeed(name, rank, timeout=left, owner=owner)

@@ -6,8 +6,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -29,19 +31,44 @@ public record ShuffleJob(Source source, Exchange exchange) implements SideTask<J
   @Override
   public JobCost run(SparkSession session) throws Exception {
     Dataset<Row> input = source.rows(session);
-    return JobCost.Meter.measure(
-            session.sparkContext(),
-            () -> {
-              // Some exchanges already run a part of the job here.
-              Dataset<Row> rows = exchange.shuffle(input);
-              rows.write().format("noop").mode("overwrite").save();
-              return rows;
-            })
-        .cost();
+    try (Cached ignored = new Cached(session)) {
+      return JobCost.Meter.measure(
+              session.sparkContext(),
+              () -> {
+                // Some exchanges already run a part of the job here.
+                Dataset<Row> rows = exchange.shuffle(input);
+                rows.write().format("noop").mode("overwrite").save();
+                return rows;
+              })
+          .cost();
+    }
   }
 
-  Dataset<Row> rows(SparkSession session) {
+  private Dataset<Row> rows(SparkSession session) {
     return exchange.shuffle(source.rows(session));
+  }
+
+  /** On close, drops the RDDs that were cached since its creation. */
+  private static final class Cached implements AutoCloseable {
+    private final JavaSparkContext context;
+    private final Set<Integer> before;
+
+    Cached(SparkSession session) {
+      context = JavaSparkContext.fromSparkContext(session.sparkContext());
+      before = Set.copyOf(context.getPersistentRDDs().keySet());
+    }
+
+    @Override
+    public void close() {
+      context
+          .getPersistentRDDs()
+          .forEach(
+              (id, rdd) -> {
+                if (!before.contains(id)) {
+                  rdd.unpersist(true);
+                }
+              });
+    }
   }
 
   /** Returns the same job without the shuffle. */
@@ -281,7 +308,12 @@ public record ShuffleJob(Source source, Exchange exchange) implements SideTask<J
   public record Fingerprint(ShuffleJob job) implements SideTask<String> {
     @Override
     public String run(SparkSession session) {
-      Dataset<Row> rows = job.rows(session);
+      try (Cached ignored = new Cached(session)) {
+        return of(job.rows(session));
+      }
+    }
+
+    private static String of(Dataset<Row> rows) {
       String values =
           Arrays.stream(rows.schema().fields())
               .map(Fingerprint::hashable)

@@ -44,6 +44,24 @@ public final class MeasureOptions {
     R run(Progress progress) throws IOException, InterruptedException;
   }
 
+  /** As {@link Measurement}, but may last for hours. */
+  @FunctionalInterface
+  public interface LongMeasurement<R extends Report> {
+    /**
+     * Shows its steps on the progress line.
+     *
+     * @param soFar takes what an interruption has to leave
+     */
+    R run(Progress progress, SoFar<R> soFar) throws IOException, InterruptedException;
+  }
+
+  /** Keeps the report of what has been measured so far. */
+  @FunctionalInterface
+  public interface SoFar<R extends Report> {
+    /** Replaces the report before. */
+    void keep(R report) throws IOException;
+  }
+
   /** Whether to measure less. */
   public boolean quick() {
     return quick;
@@ -93,18 +111,25 @@ public final class MeasureOptions {
    */
   public <R extends Report> int report(Class<R> type, Measurement<R> measurement)
       throws IOException, InterruptedException {
+    return report(type, (progress, soFar) -> measurement.run(progress));
+  }
+
+  /** As {@link #report(Class, Measurement)}; also writes each report of what there is so far. */
+  public <R extends Report> int report(Class<R> type, LongMeasurement<R> measurement)
+      throws IOException, InterruptedException {
     Path folder = createFolder();
-    R report = from == null ? measure(measurement) : Report.read(from, type);
+    R report =
+        from == null ? measure(measurement, part -> part.write(folder)) : Report.read(from, type);
     System.out.println();
     System.out.print(report.text().toText());
     report.write(folder).forEach(file -> System.out.println("Written: " + file));
     return report.passed() ? 0 : 1;
   }
 
-  private static <R extends Report> R measure(Measurement<R> measurement)
+  private static <R extends Report> R measure(LongMeasurement<R> measurement, SoFar<R> soFar)
       throws IOException, InterruptedException {
     Progress progress = Progress.toErrors();
-    R report = measurement.run(progress);
+    R report = measurement.run(progress, soFar);
     progress.clear();
     return report;
   }

@@ -9,6 +9,7 @@ import io.weft.examples.terminal.TextTable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -39,17 +40,26 @@ public interface Report {
     return mapper().writeValueAsString(tree);
   }
 
-  /** Writes all forms to a folder, which it creates, and returns their paths: JSON first. */
+  /**
+   * Writes all forms to a folder, which it creates, and returns their paths: JSON first. An
+   * interruption leaves each file as it was or as it has to be.
+   */
   default List<Path> write(Path folder) throws IOException {
     Files.createDirectories(folder);
     List<Path> files = new ArrayList<>();
-    files.add(Files.writeString(folder.resolve(fileName() + ".json"), toJson() + "\n"));
-    files.add(Files.writeString(folder.resolve(fileName() + ".md"), text().toMarkdown()));
+    files.add(replace(folder.resolve(fileName() + ".json"), toJson() + "\n"));
+    files.add(replace(folder.resolve(fileName() + ".md"), text().toMarkdown()));
     Optional<String> svg = chart();
     if (svg.isPresent()) {
-      files.add(Files.writeString(folder.resolve(fileName() + ".svg"), svg.get()));
+      files.add(replace(folder.resolve(fileName() + ".svg"), svg.get()));
     }
     return files;
+  }
+
+  private static Path replace(Path file, String text) throws IOException {
+    Path part = file.resolveSibling("." + file.getFileName() + ".part");
+    Files.writeString(part, text);
+    return Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
   }
 
   /**

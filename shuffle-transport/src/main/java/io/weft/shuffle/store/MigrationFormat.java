@@ -12,7 +12,7 @@ import java.util.zip.CRC32C;
  * <pre>
  *   0               4               8               12              16
  *  +---------------+---------------+---------------+---------------+
- *  | magic "WFTM"  | version       | index bytes I | checksum      |
+ *  | magic "WFTO"  | version       | index bytes I | checksum      |
  *  +---------------+---------------+---------------+---------------+
  *  | index, as {@link MapOutputFormat} writes it                   |  I
  *  +---------------------------------------------------------------+
@@ -27,7 +27,7 @@ final class MigrationFormat {
   static final int HEAD_BYTES = 16;
 
   private static final int VERSION = 1;
-  private static final int MAGIC = 0x4d544657;
+  private static final int MAGIC = 0x4f544657;
 
   private MigrationFormat() {}
 

@@ -118,7 +118,7 @@ class MigrationFuzzTest {
     ByteBuffer all =
         ByteBuffer.allocate(MigrationFormat.HEAD_BYTES + index.remaining() + chunks.length)
             .order(ByteOrder.LITTLE_ENDIAN);
-    all.putInt(0x4d544657).putInt(1).putInt(index.remaining()).putInt((int) crc.getValue());
+    all.putInt(0x4f544657).putInt(1).putInt(index.remaining()).putInt((int) crc.getValue());
     all.put(index).put(chunks).flip();
     return random.nextInt(3) == 0
         ? Noise.mangled(all, random, MigrationFormat.HEAD_BYTES)

@@ -214,7 +214,7 @@ final class FeedExchange implements AutoCloseable {
    */
   <T> List<T> onRanks(ShardFunction<T> function) {
     awaitCores();
-    try (FeedReports ranks = FeedReports.open(dependency.shuffleId())) {
+    try (FeedReports ranks = FeedReports.open(dependency.shuffleId(), context::cancelStage)) {
       try {
         return results(function);
       } catch (Exception e) {

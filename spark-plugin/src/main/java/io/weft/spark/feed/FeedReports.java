@@ -3,6 +3,7 @@ package io.weft.spark.feed;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.device.EventTimeoutException;
+import io.weft.spark.config.NoRepeat;
 import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.spark.runtime.WeftExecutor;
 import io.weft.transfers.TransferException;
@@ -31,16 +32,27 @@ public final class FeedReports implements AutoCloseable {
   private static final ConcurrentMap<Integer, FeedReports> OPEN = new ConcurrentHashMap<>();
 
   private final int feed;
+  private final StageEnd stages;
   private final List<RankFailure> failures = new ArrayList<>();
   private int lastAttempt;
 
-  private FeedReports(int feed) {
-    this.feed = feed;
+  /** Ends a stage and its job without another attempt. Must not block. */
+  interface StageEnd {
+    void end(int stage, String reason);
   }
 
-  /** Starts to collect reports of a feed. */
-  static FeedReports open(int feed) {
-    FeedReports reports = new FeedReports(feed);
+  private FeedReports(int feed, StageEnd stages) {
+    this.feed = feed;
+    this.stages = stages;
+  }
+
+  /**
+   * Starts to collect reports of a feed.
+   *
+   * @param stages ends the ranks' stage when a report says that a repeat would fail again
+   */
+  static FeedReports open(int feed, StageEnd stages) {
+    FeedReports reports = new FeedReports(feed, stages);
     OPEN.put(feed, reports);
     return reports;
   }
@@ -49,7 +61,10 @@ public final class FeedReports implements AutoCloseable {
   public static void receive(FeedRankReport report) {
     FeedReports open = OPEN.get(report.feed());
     if (open != null) {
-      open.take(report);
+      boolean present = open.take(report);
+      if (present && report.ends() != FeedRankReport.NONE) {
+        open.stages.end(report.ends(), report.error());
+      }
     }
   }
 
@@ -58,11 +73,16 @@ public final class FeedReports implements AutoCloseable {
     return Optional.ofNullable(OPEN.get(feed));
   }
 
-  private synchronized void take(FeedRankReport report) {
+  /**
+   * Returns whether it is of the last attempt that began. Ranks of an executor that Spark has given
+   * up may still report, and a later attempt does not run there.
+   */
+  private synchronized boolean take(FeedRankReport report) {
     lastAttempt = Math.max(lastAttempt, report.attempt());
     if (report.error() != null) {
       failures.add(new RankFailure(report.attempt(), report.rank(), report.own(), report.error()));
     }
+    return report.attempt() == lastAttempt;
   }
 
   /** Returns the failure of the last attempt that began, if a rank's function caused it. */
@@ -96,6 +116,9 @@ public final class FeedReports implements AutoCloseable {
     }
 
     private static boolean isOwn(Throwable error) {
+      if (NoRepeat.isIn(error)) {
+        return true;
+      }
       for (Throwable each = error; each != null; each = each.getCause()) {
         if (isExternal(each)) {
           return false;
@@ -118,16 +141,21 @@ public final class FeedReports implements AutoCloseable {
 
     /** Reports to the driver that a rank's task begins, so that the driver knows of the attempt. */
     static void reportBegin(int feed, int rank, TaskContext context) {
-      report(new FeedRankReport(feed, context.stageAttemptNumber(), rank, false, null));
+      report(
+          new FeedRankReport(
+              feed, context.stageAttemptNumber(), rank, false, FeedRankReport.NONE, null));
     }
 
     /**
      * Reports to the driver why a rank's task is about to fail, and waits for the acknowledgement.
      * After the task has ended, its communicator aborts the other ranks, and their tasks fail too.
+     * If a repeat would fail again, the driver ends the stage before it hears of the task's end.
      */
     static void report(int feed, int rank, TaskContext context, Throwable error) {
       RankFailure failure = of(context.stageAttemptNumber(), rank, error);
-      report(new FeedRankReport(feed, failure.attempt(), rank, failure.own(), failure.error()));
+      int ends = NoRepeat.isIn(error) ? context.stageId() : FeedRankReport.NONE;
+      report(
+          new FeedRankReport(feed, failure.attempt(), rank, failure.own(), ends, failure.error()));
     }
 
     private static void report(FeedRankReport report) {

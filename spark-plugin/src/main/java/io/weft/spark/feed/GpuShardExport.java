@@ -11,8 +11,11 @@ import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.BarrierTaskInfo;
 import org.apache.spark.TaskContext;
 
 /** Puts a rank's batches into GPU memory that other processes can map. */
@@ -29,10 +32,12 @@ final class GpuShardExport {
    * @throws IllegalStateException if the executor has no GPU, or too little GPU memory
    * @throws IOException if no lease can be created in the executor's folder
    */
-  static GpuFeedExport.Shard write(FeedShard shard, int number, TaskContext task)
+  static GpuFeedExport.Shard write(FeedShard shard, int number, BarrierTaskContext task)
       throws IOException {
     try (RankGpu gpu = RankGpu.open(shard, task)) {
       long bytes = Math.max(1, shard.steps() * gpu.layout().bytes());
+      // The memory of other ranks stays, so a wait for it is in vain.
+      gpu.requireFits(ranksHere(task), bytes);
       CudaMemory memory = gpu.take(bytes);
       Content content;
       try {
@@ -46,6 +51,13 @@ final class GpuShardExport {
       }
       return keep(shard, content, number, task, gpu.gpu().share(memory));
     }
+  }
+
+  /** The ranks in this executor; all ranks need the same memory. */
+  private static int ranksHere(BarrierTaskContext task) {
+    BarrierTaskInfo[] all = task.getTaskInfos();
+    String here = all[task.partitionId()].address();
+    return (int) Arrays.stream(all).filter(each -> each.address().equals(here)).count();
   }
 
   /** Copies batches whose rows are on the device. They need no other memory. */

@@ -56,6 +56,20 @@ final class RankGpu implements AutoCloseable {
     return layout;
   }
 
+  /**
+   * Fails at once if the ranks of this executor cannot have so much memory each.
+   *
+   * @param ranks of this executor
+   */
+  void requireFits(int ranks, long bytes) {
+    try {
+      gpu.requireFits(Math.multiplyExact(ranks, bytes));
+    } catch (IllegalStateException e) {
+      String who = ranks == 1 ? rank : "%s and %d more on its executor".formatted(rank, ranks - 1);
+      throw new IllegalStateException(who + ": " + e.getMessage(), e);
+    }
+  }
+
   /** Allocates memory; waits while others use up the budget. */
   CudaMemory take(long bytes) {
     try {

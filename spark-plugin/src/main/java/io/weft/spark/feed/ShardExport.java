@@ -7,6 +7,7 @@ import io.weft.spark.feed.arrow.ShardFile;
 import io.weft.spark.runtime.FeedCounters;
 import io.weft.spark.runtime.FeedCounters.FeedCounter;
 import io.weft.spark.runtime.LentFolders;
+import io.weft.spark.runtime.UnencryptedDiskException;
 import io.weft.spark.runtime.WeftExecutor;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -24,8 +25,8 @@ final class ShardExport {
    *
    * @param task of this attempt. An earlier attempt may have left a file; if this attempt fails
    *     after all, or is killed, its file is deleted
-   * @throws IOException if the executor's folder cannot be written, or is on a disk and must be
-   *     encrypted
+   * @throws IOException if the executor's folder cannot be written
+   * @throws UnencryptedDiskException if it is on a disk and must be encrypted
    */
   static FeedExport.Shard write(FeedShard shard, int number, TaskContext task) throws IOException {
     PeerAddress here = WeftExecutor.exchange().address();
@@ -59,14 +60,10 @@ final class ShardExport {
    * Rejects a folder on an unencrypted disk if all other files in the executor's folder are
    * encrypted.
    */
-  private static void requireMemoryOrPlainDisk(PeerAddress here) throws IOException {
+  private static void requireMemoryOrPlainDisk(PeerAddress here) {
     boolean encrypted = WeftSettings.isDiskEncrypted(SparkEnv.get().conf());
     if (encrypted && !WeftExecutor.exchange().isInMemory()) {
-      throw new IOException(
-          ("executor %s has no shared memory, and the exported file would be unencrypted on disk"
-                  + " in %s although %s is true. Provide a memory file system: /dev/shm or"
-                  + " spark.weft.memory.folder")
-              .formatted(here.executorId(), here.folder(), WeftSettings.DISK_ENCRYPTION));
+      throw new UnencryptedDiskException(here.executorId(), "the exported file", here.folder());
     }
   }
 

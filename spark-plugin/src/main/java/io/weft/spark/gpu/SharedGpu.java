@@ -42,6 +42,8 @@ public final class SharedGpu {
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
   private static final long POLL_NANOS = 500_000;
   private static final int MAX_MODULES = 256;
+  private static final String ADVICE =
+      "put fewer rows on it, by more ranks on more executors or by smaller batches, or end exports";
 
   private final CudaDevice device;
   private final CudaMemoryPool memory;
@@ -99,18 +101,10 @@ public final class SharedGpu {
    *
    * @param bytes 1 or more
    * @param cancelCheck is called during the wait, and throws if the memory is no longer needed
-   * @throws IllegalStateException if the request exceeds the budget, or there is no room in time
+   * @throws NoGpuMemoryException if the request exceeds the budget, or there is no room in time
    */
   public CudaMemory take(long bytes, Runnable cancelCheck) {
-    if (bytes > memoryBytes) {
-      throw new IllegalStateException(
-          "%s of memory of %s are more than %s=%s"
-              .formatted(
-                  Bytes.text(bytes),
-                  device,
-                  WeftSettings.GPU_MEMORY,
-                  WeftSettings.GPU_MEMORY.format(memoryBytes)));
-    }
+    requireFits(bytes);
     Deadline deadline = Deadline.after(TIMEOUT);
     while (true) {
       try {
@@ -121,15 +115,46 @@ public final class SharedGpu {
         }
         cancelCheck.run();
         if (deadline.expired()) {
-          throw new IllegalStateException(
-              "there was no room for %s on %s within %s, see %s: %s"
+          throw new NoGpuMemoryException(
+              "there was no room for %s on %s within %s: %s. Of %s, exports hold %s: raise it, or %s"
                   .formatted(
-                      Bytes.text(bytes), device, deadline, WeftSettings.GPU_MEMORY, e.getMessage()),
+                      Bytes.text(bytes),
+                      device,
+                      deadline,
+                      e.getMessage(),
+                      budget(),
+                      Bytes.text(shared.stream().mapToLong(each -> each.handle().bytes()).sum()),
+                      ADVICE),
               e);
         }
         LockSupport.parkNanos(this, POLL_NANOS);
       }
     }
+  }
+
+  /**
+   * Checks that so much memory can be there at some time.
+   *
+   * @throws NoGpuMemoryException if it exceeds the budget, or the GPU
+   */
+  public void requireFits(long bytes) {
+    long all = device.description().memoryBytes();
+    if (bytes > memoryBytes) {
+      throw new NoGpuMemoryException(
+          "%s of memory of %s are more than %s. Raise it, up to what is free of the GPU's %s; or %s"
+              .formatted(Bytes.text(bytes), device, budget(), Bytes.text(all), ADVICE),
+          null);
+    }
+    if (bytes > all) {
+      throw new NoGpuMemoryException(
+          "%s of memory of %s are more than its %s: %s"
+              .formatted(Bytes.text(bytes), device, Bytes.text(all), ADVICE),
+          null);
+    }
+  }
+
+  private String budget() {
+    return WeftSettings.GPU_MEMORY + "=" + WeftSettings.GPU_MEMORY.format(memoryBytes);
   }
 
   /**

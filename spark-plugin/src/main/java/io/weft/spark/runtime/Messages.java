@@ -176,10 +176,13 @@ public final class Messages {
    * @param feed its number in the application
    * @param attempt of the ranks' stage, from 0
    * @param own whether the rank's own function failed
+   * @param ends the ranks' stage if a repeat would fail again, else {@link #NONE}
    * @param error the error; null if the rank starts
    */
-  public record FeedRankReport(int feed, int attempt, int rank, boolean own, String error)
-      implements ToDriver {}
+  public record FeedRankReport(int feed, int attempt, int rank, boolean own, int ends, String error)
+      implements ToDriver {
+    public static final int NONE = -1;
+  }
 
   /** Shuffles that Spark has unregistered. */
   public record Ended(List<Integer> shuffles) implements Serializable {

@@ -326,15 +326,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
   record UnencryptedDiskRefusal(String executorId, String folder) implements CommunicatorFactory {
     @Override
     public Communicator create(Bootstrap bootstrap, CommunicatorOptions options) {
-      throw new IllegalStateException(
-          "executor "
-              + executorId
-              + " has no shared memory, and the shared data of ranks would be unencrypted on disk"
-              + " in "
-              + folder
-              + " although "
-              + WeftSettings.DISK_ENCRYPTION
-              + " is true. Provide a memory file system: /dev/shm or spark.weft.memory.folder");
+      throw new UnencryptedDiskException(executorId, "the shared data of ranks", folder);
     }
   }
 

@@ -11,6 +11,7 @@ import io.weft.device.Event.State;
 import io.weft.memory.Memory;
 import io.weft.spark.DoubleGpus;
 import io.weft.spark.LocalSpark;
+import io.weft.spark.StageAttempts;
 import io.weft.spark.gpu.ExecutorGpu;
 import io.weft.spark.gpu.SharedGpu;
 import io.weft.spark.runtime.FeedCounters;
@@ -19,20 +20,27 @@ import io.weft.tensor.TensorType;
 import io.weft.tensor.dlpack.Dlpack;
 import io.weft.tensor.dlpack.DlpackForm;
 import io.weft.testgpus.TestMachine;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.functions;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Batches in GPU memory, on the double of the driver, in a whole application. */
 class GpuFeedTest {
   private static LocalSpark spark;
+
+  @TempDir Path folder;
 
   @BeforeAll
   static void start() {
@@ -309,25 +317,57 @@ class GpuFeedTest {
     assertThat(Dlpack.exported()).isZero();
   }
 
+  /** Rows of 256 KiB. */
+  private static Dataset<Row> wide(int rows) {
+    return spark
+        .session()
+        .range(rows)
+        .select(
+            WeftTensors.column(
+                functions.expr("array_repeat(cast(id as float), 65536)"),
+                "wide",
+                DataType.FLOAT32,
+                65536));
+  }
+
   @Test
-  void batchThatIsLargerThanTheMemoryNamesTheSetting() {
-    var wide =
-        spark
-            .session()
-            .range(64)
-            .select(
-                WeftTensors.column(
-                    org.apache.spark.sql.functions.expr("array_repeat(cast(id as float), 65536)"),
-                    "wide",
-                    DataType.FLOAT32,
-                    65536));
-    assertThatThrownBy(
-            () ->
-                WeftFeed.shards(wide, 1)
-                    .batchRows(40)
-                    .train(task -> task.gpuBatches(0).next().rows()))
-        .hasStackTraceContaining("rank 0 of feed")
-        .hasStackTraceContaining("are more than spark.weft.gpu.memory=8m");
+  void batchThatIsLargerThanTheMemoryNamesTheSetting() throws Exception {
+    try (StageAttempts attempts = new StageAttempts(spark.session().sparkContext())) {
+      assertThatThrownBy(
+              () ->
+                  WeftFeed.shards(wide(64), 1)
+                      .batchRows(40)
+                      .train(task -> task.gpuBatches(0).next().rows()))
+          .isInstanceOf(RankFailedException.class)
+          .hasMessageContaining("rank 0 of feed")
+          .hasMessageContaining("10.0 MiB of memory of")
+          .hasMessageContaining("are more than spark.weft.gpu.memory=8m. Raise it");
+      assertThat(attempts.repeated()).isEmpty();
+    }
+  }
+
+  /** Each rank's rows fit, but both are in this executor. */
+  @Test
+  void anExportThatDoesNotFitFailsAtOnceWithWhatItNeeds() throws Exception {
+    try (StageAttempts attempts = new StageAttempts(spark.session().sparkContext())) {
+      assertThatThrownBy(
+              () ->
+                  wide(40)
+                      .write()
+                      .format("weft")
+                      .mode("overwrite")
+                      .option("ranks", "2")
+                      .option("batchRows", "10")
+                      .option("toGpus", "true")
+                      .save(folder.resolve("features").toString()))
+          .isInstanceOf(RankFailedException.class)
+          .hasMessageContaining("and 1 more on its executor: 10.0 MiB of memory of")
+          .hasMessageContaining("are more than spark.weft.gpu.memory=8m. Raise it");
+      assertThat(attempts.repeated()).isEmpty();
+    }
+    Awaitility.await("the end of the ranks' memory")
+        .atMost(Duration.ofSeconds(60))
+        .until(() -> ExecutorGpu.current().open().memoryTaken() == 0);
   }
 
   @Test

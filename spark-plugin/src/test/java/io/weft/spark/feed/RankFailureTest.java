@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
+import io.weft.spark.config.NoRepeat;
 import io.weft.spark.feed.FeedReports.RankFailure;
 import io.weft.spark.runtime.Messages.FeedRankReport;
 import io.weft.transfers.TransferException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.TaskKilledException;
 import org.junit.jupiter.api.Test;
@@ -61,15 +63,47 @@ class RankFailureTest {
   /** Happens if its executors or their rows were lost: no rank reports the cause. */
   @Test
   void anAttemptWithoutAReportedEndCounts() {
-    try (FeedReports reports = FeedReports.open(7)) {
-      FeedReports.receive(new FeedRankReport(7, 0, 1, false, null));
-      FeedReports.receive(new FeedRankReport(7, 0, 1, true, "label 9"));
-      FeedReports.receive(new FeedRankReport(8, 5, 1, false, null));
+    List<String> ended = new ArrayList<>();
+    try (FeedReports reports =
+        FeedReports.open(7, (stage, reason) -> ended.add(stage + " " + reason))) {
+      FeedReports.receive(new FeedRankReport(7, 0, 1, false, FeedRankReport.NONE, null));
+      FeedReports.receive(new FeedRankReport(7, 0, 1, true, FeedRankReport.NONE, "label 9"));
+      FeedReports.receive(new FeedRankReport(8, 5, 1, false, FeedRankReport.NONE, null));
       assertThat(reports.decisive()).contains(new RankFailure(0, 1, true, "label 9"));
-      FeedReports.receive(new FeedRankReport(7, 1, 0, false, null));
+      FeedReports.receive(new FeedRankReport(7, 1, 0, false, FeedRankReport.NONE, null));
       assertThat(reports.decisive()).isEmpty();
     }
+    assertThat(ended).isEmpty();
     assertThat(FeedReports.of(7)).isEmpty();
-    FeedReports.receive(new FeedRankReport(7, 0, 1, true, "too late"));
+    FeedReports.receive(new FeedRankReport(7, 0, 1, true, FeedRankReport.NONE, "too late"));
+  }
+
+  @Test
+  void aCauseThatARepeatWouldMeetEndsTheStage() {
+    List<String> ended = new ArrayList<>();
+    try (FeedReports reports = FeedReports.open(7, (stage, why) -> ended.add(stage + " " + why))) {
+      FeedReports.receive(new FeedRankReport(7, 0, 1, true, 3, "no memory"));
+      FeedReports.receive(new FeedRankReport(8, 0, 1, true, 4, "another feed"));
+      assertThat(reports.decisive()).contains(new RankFailure(0, 1, true, "no memory"));
+    }
+    assertThat(ended).containsExactly("3 no memory");
+    assertThat(own(new IOException("a", new Lasting()))).isTrue();
+    assertThat(NoRepeat.isIn(new IOException("a", new Lasting()))).isTrue();
+    assertThat(NoRepeat.isIn(new IOException("a"))).isFalse();
+  }
+
+  @Test
+  void aLateReportOfAnEarlierAttemptDoesNotEndThePresentOne() {
+    List<Integer> ended = new ArrayList<>();
+    try (FeedReports reports = FeedReports.open(7, (stage, why) -> ended.add(stage))) {
+      FeedReports.receive(new FeedRankReport(7, 1, 0, false, FeedRankReport.NONE, null));
+      FeedReports.receive(new FeedRankReport(7, 0, 1, true, 3, "no memory there"));
+      assertThat(reports.decisive()).isEmpty();
+    }
+    assertThat(ended).isEmpty();
+  }
+
+  private static final class Lasting extends RuntimeException implements NoRepeat {
+    private static final long serialVersionUID = 1L;
   }
 }

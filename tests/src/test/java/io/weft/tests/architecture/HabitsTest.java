@@ -13,14 +13,18 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** Coding rules for all sources of Weft. */
 class HabitsTest {
   private static final int LONGEST_FILE = 500;
+  private static final Pattern MAGIC = Pattern.compile("\\bMAGIC =\\s+([^;]+);");
 
   private static JavaClasses main;
   private static JavaClasses tests;
@@ -120,6 +124,26 @@ class HabitsTest {
       }
     }
     assertThat(naming).as("files with a key spark.weft.*").isEmpty();
+  }
+
+  /** Else a reader may take the bytes of one layout for those of another. */
+  @Test
+  void noTwoLayoutsHaveTheSameMagicNumber() throws IOException {
+    Map<String, List<Path>> layouts = new TreeMap<>();
+    for (Path folder : Modules.sourceFolders("main")) {
+      for (Path file : javaFiles(folder)) {
+        MAGIC
+            .matcher(Files.readString(file))
+            .results()
+            .forEach(
+                found ->
+                    layouts
+                        .computeIfAbsent(found.group(1), number -> new ArrayList<>())
+                        .add(file.getFileName()));
+      }
+    }
+    assertThat(layouts).hasSizeGreaterThan(10);
+    assertThat(layouts.values()).as("layouts of a number").allMatch(files -> files.size() == 1);
   }
 
   private static void collectPackages(Path folder, Set<Path> packages, Set<Path> introduced) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.spark.feed.GpuFeedExport;
 import io.weft.spark.feed.LastBatch;
+import io.weft.spark.feed.RankFailedException;
 import io.weft.spark.feed.WeftFeed;
 import io.weft.spark.gpu.DeviceFunction;
 import io.weft.spark.gpu.jcuda.JcudaBatches;
@@ -122,6 +123,21 @@ class GpuApplicationTest {
     assertThat(ids)
         .containsExactlyInAnyOrderElementsOf(LongStream.range(0, FeedJob.ROWS).boxed().toList());
     assertThat(cluster.sum("feedGpuBatches")).isEqualTo(FeedJob.ROWS / FeedJob.BATCH_ROWS);
+  }
+
+  /** Spark would try the ranks' stage four times. */
+  @Test
+  @Order(2)
+  void aBatchThatNoGpuCanTakeEndsItsExportAtOnce() {
+    Dataset<Row> rows = cluster.session().range(0, 10, 1, 2).toDF();
+    WeftFeed feed = WeftFeed.shards(rows, 2).batchRows(600_000_000).lastBatch(LastBatch.KEEP);
+    try (TaskLog log = TaskLog.open(cluster.context())) {
+      assertThatThrownBy(feed::exportToGpus)
+          .isInstanceOf(RankFailedException.class)
+          .hasMessageContaining("4.5 GiB of memory of")
+          .hasMessageContaining("are more than spark.weft.gpu.memory=4g. Raise it");
+      assertThat(log.mapTasks()).as("map tasks and ranks").isLessThanOrEqualTo(2 + 2);
+    }
   }
 
   /** Half of a rank's rows were written by the other executor, and come from its GPU. */

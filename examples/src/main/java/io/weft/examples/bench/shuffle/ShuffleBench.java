@@ -8,6 +8,7 @@ import io.weft.examples.jobs.RunQuery;
 import io.weft.examples.jobs.ShuffleJob;
 import io.weft.examples.jobs.WriteInput;
 import io.weft.examples.measure.Environment;
+import io.weft.examples.measure.MeasureOptions.SoFar;
 import io.weft.examples.measure.Rounds;
 import io.weft.examples.measure.Spread;
 import io.weft.examples.side.Cleanup;
@@ -43,14 +44,14 @@ final class ShuffleBench {
     this.progress = progress;
   }
 
-  /** Measures everything. */
-  ShuffleReport run() throws IOException, InterruptedException {
+  /** Measures everything, and keeps the report after each subject. */
+  ShuffleReport run(SoFar<ShuffleReport> soFar) throws IOException, InterruptedException {
     return withSides(
         (sides, subjects) ->
-            report(
-                measure(
-                    new ShuffleRounds(sides, options.warmUps(), options.runs(), progress),
-                    subjects)));
+            measure(
+                subjects,
+                new ShuffleRounds(sides, options.warmUps(), options.runs(), progress)::measure,
+                soFar));
   }
 
   /** Only compares results. Returns whether all are equal and none failed. */
@@ -90,20 +91,31 @@ final class ShuffleBench {
     return sides;
   }
 
-  private List<ShuffleReport.WorkloadResult> measure(ShuffleRounds rounds, List<Subject> subjects)
+  /** Measures one subject within its share of time. */
+  @FunctionalInterface
+  interface MeasureOne {
+    ShuffleReport.WorkloadResult measure(Subject subject, Duration share)
+        throws IOException, InterruptedException;
+  }
+
+  /** Keeps the report after each subject and returns the last one. */
+  ShuffleReport measure(List<Subject> subjects, MeasureOne one, SoFar<ShuffleReport> soFar)
       throws IOException, InterruptedException {
+    ShuffleReport report = null;
     long end = System.nanoTime() + options.budget().toNanos();
     List<ShuffleReport.WorkloadResult> results = new ArrayList<>();
     for (Subject subject : subjects) {
       int left = subjects.size() - results.size();
       progress.step("measuring " + subject.title() + " (" + left + " to go)");
       Duration share = Duration.ofNanos(Math.max(0, end - System.nanoTime()) / left);
-      results.add(rounds.measure(subject, share));
+      results.add(one.measure(subject, share));
+      report = report(results, left - 1);
+      soFar.keep(report);
     }
-    return results;
+    return report;
   }
 
-  private ShuffleReport report(List<ShuffleReport.WorkloadResult> results) {
+  private ShuffleReport report(List<ShuffleReport.WorkloadResult> results, int left) {
     List<Double> copies =
         results.stream().map(ShuffleReport.WorkloadResult::copyBytesPerSecond).toList();
     Environment environment = Environment.current();
@@ -119,7 +131,8 @@ final class ShuffleBench {
         new Spread(copies).median(),
         options.warmUps(),
         options.runs(),
-        results);
+        results,
+        left);
   }
 
   /**

@@ -144,7 +144,7 @@ public final class ShuffleBenchCommand implements Callable<Integer> {
       return new ShuffleBench(options, Progress.toErrors()).compare() ? 0 : 1;
     }
     return measure.report(
-        ShuffleReport.class, progress -> new ShuffleBench(options, progress).run());
+        ShuffleReport.class, (progress, soFar) -> new ShuffleBench(options, progress).run(soFar));
   }
 
   private List<Query> queries(List<String> workloads) {

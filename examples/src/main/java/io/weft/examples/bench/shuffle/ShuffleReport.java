@@ -22,6 +22,7 @@ import java.util.Optional;
  * @param warmUps runs on each side before those
  * @param runs that count on each side; an upper limit
  * @param results of the workloads, then of the queries
+ * @param left workloads and queries that follow; not 0 if the run was interrupted
  */
 public record ShuffleReport(
     String when,
@@ -35,7 +36,8 @@ public record ShuffleReport(
     double copyBytesPerSecond,
     int warmUps,
     int runs,
-    List<WorkloadResult> results)
+    List<WorkloadResult> results,
+    int left)
     implements Report {
   public ShuffleReport {
     // Earlier versions wrote no settings, and had one warm-up.

@@ -122,6 +122,9 @@ final class ShuffleTable {
     report.results().stream()
         .filter(result -> !result.equal())
         .forEach(result -> notes.add(result.title() + ": " + result.problem()));
+    if (report.left() > 0) {
+      notes.add("Interrupted: " + report.left() + " more were to follow.");
+    }
     notes.add(report.passed() ? "All sides came to the same results." : "RESULTS ARE NOT EQUAL.");
     return notes;
   }

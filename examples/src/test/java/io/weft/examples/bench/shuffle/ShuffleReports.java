@@ -28,7 +28,8 @@ final class ShuffleReports {
             shuffle("computed", "computed rows", 600_000_000, 3.4, 1.15, 2.0),
             shuffle("small-blocks", "200 × 200 blocks of 50 columns", 640_000_000, 5.1, 1.2, 3),
             query("tpch-q3", "TPC-H Q3", 4.0, 2.5),
-            query("tpch-q18", "TPC-H Q18", 6.0, 6.1)));
+            query("tpch-q18", "TPC-H Q18", 6.0, 6.1)),
+        0);
   }
 
   static ShuffleReport.WorkloadResult shuffle(

@@ -38,7 +38,8 @@ class ShuffleTableTest {
             fine.id(), fine.title(), false, 1, 1, 1, "7 rows instead of 8", fine.sides());
     ShuffleReport example = ShuffleReports.example();
     ShuffleReport report =
-        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, 0, example.runs(), List.of(wrong));
+        new ShuffleReport(
+            "", "", "", "", "", 2, "", null, 8e9, 0, example.runs(), List.of(wrong), 0);
     assertThat(report.text().toText())
         .contains(
             "NOT EQUAL", "columns from Parquet: 7 rows instead of 8", "RESULTS ARE NOT EQUAL.");
@@ -53,7 +54,7 @@ class ShuffleTableTest {
     List<ShuffleReport.WorkloadResult> results = new ArrayList<>(example.results());
     results.add(0, failed);
     ShuffleReport report =
-        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, 0, example.runs(), results);
+        new ShuffleReport("", "", "", "", "", 2, "", null, 8e9, 0, example.runs(), results, 0);
     assertThat(report.passed()).isFalse();
     assertThat(report.text().toText()).contains("TPC-DS Q1: cancelled after 1 s", "TPC-H under");
     assertThat(report.chart().orElseThrow()).contains("Spark's sort shuffle", "TPC-H Q18");

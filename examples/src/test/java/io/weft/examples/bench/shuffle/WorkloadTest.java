@@ -60,6 +60,7 @@ class WorkloadTest {
     String before = new ShuffleJob.Fingerprint(same).run(session);
     assertThat(new ShuffleJob.Fingerprint(job).run(session)).isEqualTo(before).doesNotMatch("0/.*");
     assertThat(job.run(session).shuffleBytes()).isPositive();
+    assertThat(session.sparkContext().getPersistentRDDs().isEmpty()).as("nothing cached").isTrue();
     if (!workload.wholeJob()) {
       assertThat(before).startsWith(workload.rows(TINY) + "/");
       assertThat(new ShuffleJob.PackedBytes(job.source()).run(session)).isPositive();
