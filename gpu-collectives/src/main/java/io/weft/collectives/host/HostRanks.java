@@ -69,9 +69,9 @@ final class HostRanks {
     blocks[me].writeHeader(stamp, call, sendDescriptor, receiveDescriptor);
   }
 
-  /** Adds the addresses of buffers to a prepared entry that has no tiny payload. */
-  void writeAddresses(long send, long receive) {
-    blocks[me].writeAddresses(stamp, send, receive);
+  /** Adds the address of the send buffer to a prepared entry that has no tiny payload. */
+  void writeAddress(long send) {
+    blocks[me].writeAddress(stamp, send);
   }
 
   /** Publishes the entry and waits for the entries of the others. */
