@@ -77,9 +77,9 @@ public abstract class Reduction {
   }
 
   /**
-   * The iterations of a loop that combines n elements of tiles. A JIT compiler that has seen mostly
-   * short loops does not vectorise them, and long ones then take three times as long. So the loop
-   * also combines what is left behind the elements; nobody reads that.
+   * The length of a loop that combines n elements of tiles. If most loops were short when the JIT
+   * compiler saw them, it does not vectorise them, and long ones take three times as long. So the
+   * loop also combines elements after the last one, which are not read.
    */
   static int looped(int n) {
     return Math.max(n, SHORTEST_LOOP);
