@@ -258,7 +258,7 @@ public final class HostCommunicators implements CommunicatorFactory {
         if (!reason.isEmpty()) {
           if (LOGGED.add(reason)) {
             LOG.info(
-                "collectives on private buffers stage their data in shared memory, because rank {}"
+                "collectives read no private buffers by the kernel, because rank {}"
                     + " cannot read the memory of the others: {}",
                 rank,
                 reason);

@@ -156,6 +156,26 @@ final class HostRanks {
     return missing;
   }
 
+  /**
+   * Checks for failures, an interrupt and the deadline within long work, whose syncs may all be too
+   * short to do so. No other rank can have ended the work.
+   */
+  void check() {
+    waiting.begin();
+    waiting.check(this::others);
+    waiting.end();
+  }
+
+  private List<Integer> others() {
+    List<Integer> others = new ArrayList<>();
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (peer != me) {
+        others.add(ranks[peer]);
+      }
+    }
+    return others;
+  }
+
   /** The stage for the next chunk; the same on all ranks. See {@link StagedCollectives}. */
   int nextStage() {
     stageTurn = stageTurn == ControlLayout.STAGES - 1 ? 0 : stageTurn + 1;

@@ -12,7 +12,8 @@ import java.nio.file.Path;
  * and many lines change hands at once. Measured between processors far from each other: a third of
  * the time.
  *
- * <p>Without JNA it copies as {@link Memory#copy}. Thread-safe: stateless.
+ * <p>A later release publishes the bytes: the library itself fences stores that bypass the cache.
+ * Without JNA it copies as {@link Memory#copy}. Thread-safe: stateless.
  */
 final class LibraryCopy {
   /** Below this a call through JNA costs more than it saves. */
@@ -37,6 +38,11 @@ final class LibraryCopy {
     } catch (UnavailableLibraryException e) {
       return false;
     }
+  }
+
+  /** Binds the function, so that no copy waits for it. */
+  static void load() {
+    // The first use of this class has bound it.
   }
 
   /** Copies bytes between ranges that do not overlap. */

@@ -28,9 +28,11 @@ public final class Preloader {
     void load() throws Exception;
   }
 
-  /** A preparation that loads the reductions of every type, which the host collectives need. */
+  /** A preparation that loads what the host collectives need: reductions of all types, copies. */
   public static Preloader ofHost() {
-    return new Preloader().load("reductions", Preloader::loadReductions);
+    return new Preloader()
+        .load("reductions", Preloader::loadReductions)
+        .load("copies by the C library", LibraryCopy::load);
   }
 
   private static void loadReductions() {

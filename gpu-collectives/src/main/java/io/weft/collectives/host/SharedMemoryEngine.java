@@ -20,8 +20,8 @@ import java.util.Optional;
 /**
  * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
  * place when symmetric buffers allow it. Otherwise they run in one shot while the data fits a slot,
- * then staged. If parts for many ranks are large, they go by the kernel's copy if all ranks can
- * read each other, or else pairwise.
+ * then staged. Large gathers, scatters and parts of many ranks go by the kernel's copy if all ranks
+ * can read each other, or else pairwise.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
  * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers

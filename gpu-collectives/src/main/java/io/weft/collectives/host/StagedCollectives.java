@@ -32,6 +32,9 @@ final class StagedCollectives {
   /** No stage, or no root. */
   static final int NONE = -1;
 
+  /** Chunks between checks for failures. */
+  static final int CHECKED_CHUNKS = 16;
+
   private final HostRanks host;
   private final Reductions reductions;
   private final int stageBytes;
@@ -90,6 +93,9 @@ final class StagedCollectives {
       int next = turn;
       boolean last = chunk + 1 == chunks;
       if (!last) {
+        if (chunk % CHECKED_CHUNKS == CHECKED_CHUNKS - 1) {
+          host.check();
+        }
         next = host.nextStage();
         steps.stage(chunk + 1, next);
       }
