@@ -196,6 +196,9 @@ public final class HostCommunicators implements CommunicatorFactory {
                 for (int rank : local) {
                   mapped.add(map(rank, own.get(0), layout));
                 }
+                if (local.size() > 1) {
+                  LibraryCopy.load();
+                }
                 return kernelCopyRefusal(local).orElse("").getBytes(StandardCharsets.UTF_8);
               });
       folder.deleteSegment(own.get(0).file());

@@ -28,11 +28,9 @@ public final class Preloader {
     void load() throws Exception;
   }
 
-  /** A preparation that loads what the host collectives need: reductions of all types, copies. */
+  /** A preparation that loads the reductions of every type, which the host collectives need. */
   public static Preloader ofHost() {
-    return new Preloader()
-        .load("reductions", Preloader::loadReductions)
-        .load("copies by the C library", LibraryCopy::load);
+    return new Preloader().load("reductions", Preloader::loadReductions);
   }
 
   private static void loadReductions() {
