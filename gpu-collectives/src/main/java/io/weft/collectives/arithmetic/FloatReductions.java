@@ -108,10 +108,10 @@ final class FloatReductions {
     void combine(long address, int n) {
       Memory.copyTo(address, input, Memory.FLOAT_ARRAY, (long) n * 4);
       switch (op) {
-        case SUM, AVERAGE -> add(result, input, n);
-        case PRODUCT -> multiply(result, input, n);
-        case MIN -> min(result, input, n);
-        case MAX -> max(result, input, n);
+        case SUM, AVERAGE -> add(result, input, looped(n));
+        case PRODUCT -> multiply(result, input, looped(n));
+        case MIN -> min(result, input, looped(n));
+        case MAX -> max(result, input, looped(n));
       }
     }
 
@@ -171,10 +171,10 @@ final class FloatReductions {
     void combine(long address, int n) {
       Memory.copyTo(address, input, Memory.DOUBLE_ARRAY, (long) n * 8);
       switch (op) {
-        case SUM, AVERAGE -> add(result, input, n);
-        case PRODUCT -> multiply(result, input, n);
-        case MIN -> min(result, input, n);
-        case MAX -> max(result, input, n);
+        case SUM, AVERAGE -> add(result, input, looped(n));
+        case PRODUCT -> multiply(result, input, looped(n));
+        case MIN -> min(result, input, looped(n));
+        case MAX -> max(result, input, looped(n));
       }
     }
 

@@ -27,10 +27,10 @@ final class IntegerReductions {
     void combine(long address, int n) {
       Memory.copyTo(address, input, Memory.BYTE_ARRAY, n);
       switch (op) {
-        case SUM, AVERAGE -> add(result, input, n);
-        case PRODUCT -> multiply(result, input, n);
-        case MIN -> min(result, input, n);
-        case MAX -> max(result, input, n);
+        case SUM, AVERAGE -> add(result, input, looped(n));
+        case PRODUCT -> multiply(result, input, looped(n));
+        case MIN -> min(result, input, looped(n));
+        case MAX -> max(result, input, looped(n));
       }
     }
 
@@ -90,10 +90,10 @@ final class IntegerReductions {
     void combine(long address, int n) {
       Memory.copyTo(address, input, Memory.SHORT_ARRAY, (long) n * 2);
       switch (op) {
-        case SUM, AVERAGE -> add(result, input, n);
-        case PRODUCT -> multiply(result, input, n);
-        case MIN -> min(result, input, n);
-        case MAX -> max(result, input, n);
+        case SUM, AVERAGE -> add(result, input, looped(n));
+        case PRODUCT -> multiply(result, input, looped(n));
+        case MIN -> min(result, input, looped(n));
+        case MAX -> max(result, input, looped(n));
       }
     }
 
@@ -153,10 +153,10 @@ final class IntegerReductions {
     void combine(long address, int n) {
       Memory.copyTo(address, input, Memory.INT_ARRAY, (long) n * 4);
       switch (op) {
-        case SUM, AVERAGE -> add(result, input, n);
-        case PRODUCT -> multiply(result, input, n);
-        case MIN -> min(result, input, n);
-        case MAX -> max(result, input, n);
+        case SUM, AVERAGE -> add(result, input, looped(n));
+        case PRODUCT -> multiply(result, input, looped(n));
+        case MIN -> min(result, input, looped(n));
+        case MAX -> max(result, input, looped(n));
       }
     }
 
@@ -216,10 +216,10 @@ final class IntegerReductions {
     void combine(long address, int n) {
       Memory.copyTo(address, input, Memory.LONG_ARRAY, (long) n * 8);
       switch (op) {
-        case SUM, AVERAGE -> add(result, input, n);
-        case PRODUCT -> multiply(result, input, n);
-        case MIN -> min(result, input, n);
-        case MAX -> max(result, input, n);
+        case SUM, AVERAGE -> add(result, input, looped(n));
+        case PRODUCT -> multiply(result, input, looped(n));
+        case MIN -> min(result, input, looped(n));
+        case MAX -> max(result, input, looped(n));
       }
     }
 

@@ -24,6 +24,9 @@ import io.weft.collectives.arithmetic.IntegerReductions.ShortReduction;
 public abstract class Reduction {
   static final int TILE_BYTES = 8 << 10;
 
+  /** See {@link #looped}. */
+  private static final int SHORTEST_LOOP = 128;
+
   private final int elementBytes;
   private final int tileElements;
 
@@ -71,6 +74,15 @@ public abstract class Reduction {
         store(targets[target] + offset, n);
       }
     }
+  }
+
+  /**
+   * The length of a loop that combines n elements of tiles. If most loops were short when the JIT
+   * compiler saw them, it does not vectorise them, and long ones take three times as long. So the
+   * loop also combines elements after the last one, which are not read.
+   */
+  static int looped(int n) {
+    return Math.max(n, SHORTEST_LOOP);
   }
 
   /** Loads n elements into the accumulator. */

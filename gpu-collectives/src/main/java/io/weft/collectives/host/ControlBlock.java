@@ -151,21 +151,16 @@ final class ControlBlock {
     return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE);
   }
 
-  /** Adds addresses in the owner's process to an entry without a tiny payload. */
-  void writeAddresses(int stamp, long send, long receive) {
-    long slot = address + layout.slot(stamp);
-    Memory.putLong(slot + ControlLayout.SEND_ADDRESS, send);
-    Memory.putLong(slot + ControlLayout.RECEIVE_ADDRESS, receive);
+  /**
+   * Adds the address of the send buffer in the owner's process to an entry without a tiny payload.
+   */
+  void writeAddress(int stamp, long send) {
+    Memory.putLong(address + layout.slot(stamp) + ControlLayout.SEND_ADDRESS, send);
   }
 
   /** The address of the send buffer in the owner's process. */
   long sendAddress(int stamp) {
     return Memory.getLong(address + layout.slot(stamp) + ControlLayout.SEND_ADDRESS);
-  }
-
-  /** The address of the receive buffer in the owner's process. */
-  long receiveAddress(int stamp) {
-    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE_ADDRESS);
   }
 
   /**
@@ -224,7 +219,7 @@ final class ControlBlock {
    * <pre>
    *   0 int stamp | 4 int code | 8 int root | 12 int phase | 16 long count | 24 long sequence
    *  32 long send descriptor | 40 long receive descriptor | 48 payload of up to 16 bytes,
-   *  or 48 long send address | 56 long receive address
+   *  or 48 long send address
    * </pre>
    *
    * <p>A longer payload follows the header.
@@ -251,7 +246,6 @@ final class ControlBlock {
     static final int RECEIVE = 40;
 
     static final int SEND_ADDRESS = 48;
-    static final int RECEIVE_ADDRESS = 56;
 
     private static final int TINY_PAYLOAD = 48;
     private static final int TINY_BYTES = 16;

@@ -196,6 +196,9 @@ public final class HostCommunicators implements CommunicatorFactory {
                 for (int rank : local) {
                   mapped.add(map(rank, own.get(0), layout));
                 }
+                if (local.size() > 1) {
+                  LibraryCopy.load();
+                }
                 return kernelCopyRefusal(local).orElse("").getBytes(StandardCharsets.UTF_8);
               });
       folder.deleteSegment(own.get(0).file());
@@ -258,7 +261,7 @@ public final class HostCommunicators implements CommunicatorFactory {
         if (!reason.isEmpty()) {
           if (LOGGED.add(reason)) {
             LOG.info(
-                "collectives on private buffers stage their data in shared memory, because rank {}"
+                "collectives read no private buffers by the kernel, because rank {}"
                     + " cannot read the memory of the others: {}",
                 rank,
                 reason);

@@ -69,9 +69,9 @@ final class HostRanks {
     blocks[me].writeHeader(stamp, call, sendDescriptor, receiveDescriptor);
   }
 
-  /** Adds the addresses of buffers to a prepared entry that has no tiny payload. */
-  void writeAddresses(long send, long receive) {
-    blocks[me].writeAddresses(stamp, send, receive);
+  /** Adds the address of the send buffer to a prepared entry that has no tiny payload. */
+  void writeAddress(long send) {
+    blocks[me].writeAddress(stamp, send);
   }
 
   /** Publishes the entry and waits for the entries of the others. */
@@ -154,6 +154,26 @@ final class HostRanks {
       }
     }
     return missing;
+  }
+
+  /**
+   * Checks for failures, an interrupt and the deadline within long work, whose syncs may all be too
+   * short to do so. No other rank can have ended the work.
+   */
+  void check() {
+    waiting.begin();
+    waiting.check(this::others);
+    waiting.end();
+  }
+
+  private List<Integer> others() {
+    List<Integer> others = new ArrayList<>();
+    for (int peer = 0; peer < blocks.length; peer++) {
+      if (peer != me) {
+        others.add(ranks[peer]);
+      }
+    }
+    return others;
   }
 
   /** The stage for the next chunk; the same on all ranks. See {@link StagedCollectives}. */

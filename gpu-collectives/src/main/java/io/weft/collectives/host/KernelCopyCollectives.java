@@ -1,12 +1,8 @@
 package io.weft.collectives.host;
 
-import io.weft.collectives.AllReduce;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
-import io.weft.collectives.ReduceOp;
-import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.TypedBuffer;
-import io.weft.collectives.arithmetic.Reduction;
 import io.weft.collectives.host.HostCommunicator.Call;
 import io.weft.memory.Memory;
 import java.util.List;
@@ -15,7 +11,7 @@ import java.util.List;
  * Large operations on private buffers, with one copy by the kernel from the buffer of the owner to
  * its place in the buffer of the reader. See {@link io.weft.collectives.Algorithm#KERNEL_COPY}.
  *
- * <p>Called after the entry, in which all ranks have published the addresses of their buffers.
+ * <p>Called after the entry, in which all ranks have published the addresses of what they send.
  * Every rank only reads what it received the right to read by that entry or a later sync, and ends
  * with a sync, because until then other ranks read its buffers. Buffers are off the heap, and the
  * operation keeps their owners reachable.
@@ -24,23 +20,10 @@ final class KernelCopyCollectives {
   /** A read of more is done in pieces, between which the rank checks for failures. */
   private static final long PIECE_BYTES = 4 << 20;
 
-  /**
-   * What two ranks read of each other before they reduce it. It stays in the second-level cache
-   * beside what is sent and received. Measured: with 256 KiB an all-reduce takes a tenth longer.
-   */
-  private static final int CHUNK_BYTES = 64 << 10;
-
-  /** What more ranks read of each of them. */
-  private static final int CHUNK_BYTES_OF_MANY = 32 << 10;
-
   private final HostRanks host;
-  private final Reductions reductions = new Reductions();
   private final WaitLoop waiting;
   private final int[] processes;
   private final ProcessMemory memory = new ProcessMemory();
-  private final Scratch scratch = new Scratch();
-  private final long[] sources;
-  private final long[] target = new long[1];
 
   /**
    * The collectives of one rank.
@@ -51,15 +34,10 @@ final class KernelCopyCollectives {
     this.host = host;
     this.waiting = waiting;
     this.processes = processes.stream().mapToInt(Integer::intValue).toArray();
-    this.sources = new long[host.size()];
   }
 
   private long send(int peer) {
     return host.block(peer).sendAddress(host.stamp());
-  }
-
-  private long receive(int peer) {
-    return host.block(peer).receiveAddress(host.stamp());
   }
 
   /** Whether every rank's send buffer of this entry may be read. */
@@ -123,70 +101,6 @@ final class KernelCopyCollectives {
   }
 
   /**
-   * Every rank reduces its share, chunk by chunk in the cache, and then reads the results of the
-   * others from their receive buffers.
-   */
-  void allReduce(Call call, AllReduce operation) {
-    TypedBuffer send = operation.send();
-    TypedBuffer receive = operation.receive();
-    int bytes = send.type().bytes();
-    Shares shares = new Shares(send.count(), host.size(), bytes);
-    long share = shares.start(host.me()) * bytes;
-    reduce(call, send, operation.op(), share, shares.length(host.me()), receive.address() + share);
-    host.sync();
-    for (int distance = 1; distance < host.size(); distance++) {
-      int peer = peer(distance);
-      long place = shares.start(peer) * bytes;
-      read(
-          call,
-          peer,
-          receive(peer) + place,
-          receive.address() + place,
-          shares.length(peer) * bytes);
-    }
-    host.sync();
-  }
-
-  /** Every rank reads its part from the others, chunk by chunk, and reduces it. */
-  void reduceScatter(Call call, ReduceScatter operation) {
-    TypedBuffer receive = operation.receive();
-    reduce(
-        call,
-        operation.send(),
-        operation.op(),
-        host.me() * receive.bytes(),
-        receive.count(),
-        receive.address());
-    host.sync();
-  }
-
-  /**
-   * Reduces a run of the send buffers of all ranks.
-   *
-   * @param place bytes before it in every send buffer
-   * @param to the address of the result
-   */
-  private void reduce(Call call, TypedBuffer send, ReduceOp op, long place, long count, long to) {
-    int bytes = send.type().bytes();
-    long chunkCount = (host.size() == 2 ? CHUNK_BYTES : CHUNK_BYTES_OF_MANY) / bytes;
-    long room = scratch.address(chunkCount * bytes * (host.size() - 1));
-    Reduction reduction = reductions.of(send.type(), op);
-    for (long done = 0; done < count; done += chunkCount) {
-      long length = Math.min(chunkCount, count - done);
-      long chunk = place + done * bytes;
-      for (int distance = 1; distance < host.size(); distance++) {
-        int peer = peer(distance);
-        sources[peer] = room + (distance - 1) * chunkCount * bytes;
-        read(call, peer, send(peer) + chunk, sources[peer], length * bytes);
-      }
-      sources[host.me()] = send.address() + chunk;
-      target[0] = to + done * bytes;
-      reduction.run(
-          sources, sources.length, target, 1, length, Reductions.divisor(op, host.size()));
-    }
-  }
-
-  /**
    * Reads rows of a ragged all-to-all.
    *
    * @param offset of the rows in the peer's send buffer, in bytes
@@ -197,24 +111,6 @@ final class KernelCopyCollectives {
 
   /** Waits until no rank reads this rank's buffers any more. */
   void endReads() {
-    host.sync();
-  }
-
-  /** Requires that this rank's part is at its place. */
-  void allGather(Call call, TypedBuffer send, TypedBuffer receive) {
-    for (int distance = 1; distance < host.size(); distance++) {
-      int peer = peer(distance);
-      read(call, peer, send(peer), receive.address() + peer * send.bytes(), send.bytes());
-    }
-    host.sync();
-  }
-
-  void broadcast(Call call, int root, TypedBuffer send, TypedBuffer receive) {
-    if (root == host.me()) {
-      InPlaceCollectives.copy(send.address(), receive.address(), receive.bytes());
-    } else {
-      read(call, root, send(root), receive.address(), receive.bytes());
-    }
     host.sync();
   }
 

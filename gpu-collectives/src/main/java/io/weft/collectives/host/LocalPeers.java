@@ -236,8 +236,8 @@ final class LocalPeers {
       if (length > 0) {
         int at = put & ringBytes - 1;
         int first = Math.min(length, ringBytes - at);
-        Memory.copy(address, outData + at, first);
-        Memory.copy(address + first, outData, length - first);
+        LibraryCopy.copy(address, outData + at, first);
+        LibraryCopy.copy(address + first, outData, length - first);
         put += length;
       }
       return length;

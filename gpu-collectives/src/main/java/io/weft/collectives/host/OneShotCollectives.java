@@ -62,13 +62,13 @@ final class OneShotCollectives {
   void put(long address, long bytes, long ownBytes) {
     long to = payload(host.me(), bytes);
     if (ownBytes == 0) {
-      Memory.copy(address, to, bytes);
+      LibraryCopy.copy(address, to, bytes);
       return;
     }
     long before = host.me() * ownBytes;
     long after = before + ownBytes;
-    Memory.copy(address, to, before);
-    Memory.copy(address + after, to + after, bytes - after);
+    LibraryCopy.copy(address, to, before);
+    LibraryCopy.copy(address + after, to + after, bytes - after);
   }
 
   /** The address of a rank's deposit of this size. */

@@ -128,11 +128,13 @@ final class RaggedCollectives {
     private final HostRanks host;
     private final RaggedCollectives ragged;
     private final RaggedTables tables;
+    private final RaggedStages stages;
     private final long slotBytes;
 
     /** The deposits of the ranks of a host, which fill the tables of the operation. */
-    Deposits(HostRanks host, RaggedCollectives ragged, long slotBytes) {
+    Deposits(HostRanks host, RaggedCollectives ragged, StagedCollectives staged, long slotBytes) {
       this.host = host;
+      this.stages = new RaggedStages(host, staged, ragged.tables);
       this.ragged = ragged;
       this.tables = ragged.tables;
       this.slotBytes = slotBytes;
@@ -178,7 +180,7 @@ final class RaggedCollectives {
               return false;
             }
             long from = operation.send().address() + layout.sendOffset(entry) * rowBytes;
-            Memory.copy(from, rows + done, bytes);
+            LibraryCopy.copy(from, rows + done, bytes);
             done += bytes;
           }
         }
@@ -208,6 +210,10 @@ final class RaggedCollectives {
       if (inPlace.reachesReceives()) {
         inPlace.raggedAllToAll(operation, tables.updates());
         return Algorithm.IN_PLACE;
+      }
+      if (stages.isPair()) {
+        stages.exchange(operation);
+        return Algorithm.STAGED;
       }
       if (kernel != null) {
         ragged.readRows(call, operation, kernel);

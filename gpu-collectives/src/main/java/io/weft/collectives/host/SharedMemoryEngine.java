@@ -20,7 +20,8 @@ import java.util.Optional;
 /**
  * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
  * place when symmetric buffers allow it. Otherwise they run in one shot while the data fits a slot,
- * then by the kernel's copy if all ranks can read each other, or else staged or pairwise.
+ * then staged. Large gathers, scatters and parts of many ranks go by the kernel's copy if all ranks
+ * can read each other, or else pairwise.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
  * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers
@@ -54,8 +55,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /** As {@link #MAX_DEPOSIT}, for a reduction, of which stages let every rank do a part only. */
   private static final int MAX_DEPOSIT_TO_REDUCE = 32 << 10;
 
-  /** Up to here the stages are faster than the kernel for an all-reduce of more than two ranks. */
-  private static final int MAX_STAGED_TO_REDUCE = 1 << 20;
+  /**
+   * Up to here stages are faster than the kernel for an all-to-all of many ranks, whose pieces are
+   * the shorter the more ranks there are. For two ranks stages are always faster.
+   */
+  private static final int MAX_STAGED_PARTS = 1 << 20;
 
   private final HostRanks host;
   private final SymmetricTable table;
@@ -96,7 +100,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.inPlace = new InPlaceCollectives(host, reductions, table);
     this.pairwise = new PairwiseCollectives(members);
     RaggedCollectives ragged = new RaggedCollectives(members);
-    this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, slotBytes);
+    this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, staged, slotBytes);
     this.kernel = kernel.orElse(null);
   }
 
@@ -131,7 +135,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
   /**
    * Publishes the descriptors of the buffers and enters. For copies by the kernel it also publishes
-   * their addresses. Otherwise, if both are private, it deposits what one shot needs.
+   * the address of what it sends. Otherwise, if both are private, it deposits what one shot needs.
    *
    * @param deposit bytes of the send buffer that this rank deposits in one shot, if they fit
    * @param ownBytes of this rank's part of the deposit, which no other rank reads; 0 if all is read
@@ -145,7 +149,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       long ownBytes) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
     if (byKernel) {
-      host.writeAddresses(send.address(), receive.address());
+      host.writeAddress(send.address());
     } else {
       depositIfPrivate(send, deposit, ownBytes);
     }
@@ -190,16 +194,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allReduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel =
-        copiesByKernel(bytes, host.size() == 2 ? MAX_DEPOSIT_TO_REDUCE : MAX_STAGED_TO_REDUCE);
-    enterReducing(call, operation.send(), operation.receive(), byKernel);
+    enterReducing(call, operation.send(), operation.receive(), StagedCollectives.NONE);
     if (inPlace.reachesSends() && inPlace.reachesReceives()) {
       inPlace.allReduce(operation);
       return Algorithm.IN_PLACE;
-    }
-    if (byKernel) {
-      kernel.allReduce(call, operation);
-      return Algorithm.KERNEL_COPY;
     }
     if (reducesInOneShot(bytes) && continuesInOneShot(bytes)) {
       oneShot.allReduce(call, operation);
@@ -213,15 +211,17 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return bytes <= MAX_DEPOSIT_TO_REDUCE && fitsSlot(bytes);
   }
 
-  /** Enters. A rank of private buffers deposits them, or stages their first chunk. */
-  private void enterReducing(Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
+  /**
+   * Enters. A rank of private buffers deposits them, or stages their first chunk.
+   *
+   * @param onlyRoot the only rank that takes results, or none
+   */
+  private void enterReducing(Call call, TypedBuffer send, TypedBuffer receive, int onlyRoot) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    if (byKernel) {
-      host.writeAddresses(send.address(), receive.address());
-    } else if (reducesInOneShot(send.bytes())) {
+    if (reducesInOneShot(send.bytes())) {
       depositIfPrivate(send, send.bytes(), 0);
     } else if (!inPlace.reaches(host.me())) {
-      staged.stageFirst(send);
+      staged.stageFirst(send, onlyRoot);
     }
     host.enter(call);
   }
@@ -232,7 +232,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduce(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    enterReducing(call, operation.send(), operation.receive(), false);
+    enterReducing(call, operation.send(), operation.receive(), operation.root());
     if (inPlace.reachesSends() && inPlace.reachesReceive(operation.root())) {
       inPlace.reduce(operation);
       return Algorithm.IN_PLACE;
@@ -251,16 +251,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.reduceScatter(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, mostOfParts);
     long part = operation.receive().bytes();
-    enter(call, operation.send(), operation.receive(), byKernel, bytes, part);
+    enter(call, operation.send(), operation.receive(), false, bytes, part);
     if (inPlace.reachesSends()) {
       inPlace.reduceScatter(operation);
       return Algorithm.IN_PLACE;
-    }
-    if (byKernel) {
-      kernel.reduceScatter(call, operation);
-      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(bytes)) {
       oneShot.reduceScatter(call, operation);
@@ -276,16 +271,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.broadcast(call, operation);
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(bytes, MAX_DEPOSIT);
     long deposit = operation.root() == host.me() ? bytes : 0;
-    enter(call, operation.send(), operation.receive(), byKernel, deposit, 0);
+    enter(call, operation.send(), operation.receive(), false, deposit, 0);
     if (inPlace.reachesSend(operation.root())) {
       inPlace.broadcast(operation.root(), operation.receive());
       return Algorithm.IN_PLACE;
-    }
-    if (byKernel) {
-      kernel.broadcast(call, operation.root(), operation.send(), operation.receive());
-      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(bytes)) {
       oneShot.broadcast(call, operation);
@@ -301,8 +291,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(send.bytes(), MAX_DEPOSIT);
-    enterGathering(call, send, operation.receive(), byKernel);
+    enterGathering(call, send, operation.receive());
     if (inPlace.reachesSends()) {
       inPlace.allGatherByReading(send, operation.receive());
       return Algorithm.IN_PLACE;
@@ -310,10 +299,6 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (inPlace.reachesReceives()) {
       inPlace.allGatherByWriting(send);
       return Algorithm.IN_PLACE;
-    }
-    if (byKernel) {
-      kernel.allGather(call, send, operation.receive());
-      return Algorithm.KERNEL_COPY;
     }
     if (continuesInOneShot(send.bytes())) {
       oneShot.allGather(call, send, operation.receive());
@@ -324,15 +309,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   /** Enters, and copies this rank's own part to its place while the others are still arriving. */
-  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
+  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    if (byKernel) {
-      host.writeAddresses(send.address(), receive.address());
-    } else {
-      depositIfPrivate(send, send.bytes(), 0);
-    }
+    depositIfPrivate(send, send.bytes(), 0);
     host.announce();
-    if (byKernel || inPlace.reachesSend(host.me())) {
+    if (inPlace.reachesSend(host.me())) {
       InPlaceCollectives.copy(
           send.address(), receive.address() + host.me() * send.bytes(), send.bytes());
     }
@@ -345,7 +326,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = copiesByKernel(send.bytes(), mostOfParts);
+    boolean stages = host.size() == 2 || send.bytes() <= MAX_STAGED_PARTS;
+    boolean byKernel = kernel != null && !stages;
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -363,6 +345,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
+    if (stages) {
+      staged.allToAll(send, operation.receive());
+      return Algorithm.STAGED;
+    }
     pairwise.allToAll(call, operation);
     return Algorithm.PAIRWISE;
   }
@@ -378,7 +364,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       host.prepareEntry(call, table.describe(send), table.describe(receive));
     }
     if (byKernel) {
-      host.writeAddresses(send.overlaps(receive) ? 0 : send.address(), receive.address());
+      host.writeAddress(send.overlaps(receive) ? 0 : send.address());
     } else {
       depositIfPrivate(send, send.bytes(), send.bytes() / host.size());
     }
@@ -439,7 +425,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private Algorithm raggedAllToAll(Call call, RaggedAllToAll operation) {
     host.prepareEntry(call, table.describe(operation.send()), table.describe(operation.receive()));
     if (kernel != null) {
-      host.writeAddresses(operation.send().address(), operation.receive().address());
+      host.writeAddress(operation.send().address());
     }
     raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : raggedBytes);
     host.enter(call);

@@ -19,11 +19,21 @@ import io.weft.memory.Memory;
  * chunk k + 1 has passed the sync of chunk k - 1. So all others have copied the results of chunk k
  * - 2, which used the same stage. The rotation continues from one operation to the next.
  *
+ * <p>After the last chunk a sync is needed only for results. Without it another rank may still work
+ * on the last chunk. The next operation first stages into another stage, and its entry waits for
+ * that rank.
+ *
  * <p>Stages hold a chunk in the layout of the buffer, so a share is at the same offset in all of
- * them. A rank's own share is never staged as input, because no other rank needs it.
+ * them. A rank's own share is never staged as input, because no other rank needs it. Two ranks that
+ * reduce stage everything, and each reduces it all: measured, that is faster than results that
+ * return through a stage.
  */
 final class StagedCollectives {
-  private static final int NONE = -1;
+  /** No stage, or no root. */
+  static final int NONE = -1;
+
+  /** Chunks between checks for failures. */
+  static final int CHECKED_CHUNKS = 16;
 
   private final HostRanks host;
   private final Reductions reductions;
@@ -42,18 +52,24 @@ final class StagedCollectives {
   }
 
   /** The three steps of an operation for one chunk. */
-  private interface Chunks {
+  interface Chunks {
     /** Copies the elements of a chunk that the others need into this rank's stage. */
     void stage(long chunk, int turn);
 
     /** Computes from the stages of all ranks. */
     void work(long chunk, int turn);
 
+    /** Whether {@link #work} left results for others in the stages. */
+    default boolean hasResults() {
+      return false;
+    }
+
     /** Copies the results of the others from their stages. */
-    void take(long chunk, int turn);
+    default void take(long chunk, int turn) {}
   }
 
-  private void run(long chunks, Chunks steps) {
+  /** Processes all chunks; none is staged. */
+  void run(long chunks, Chunks steps) {
     run(chunks, steps, false);
   }
 
@@ -75,27 +91,46 @@ final class StagedCollectives {
     for (long chunk = 0; chunk < chunks; chunk++) {
       steps.work(chunk, turn);
       int next = turn;
-      if (chunk + 1 < chunks) {
+      boolean last = chunk + 1 == chunks;
+      if (!last) {
+        if (chunk % CHECKED_CHUNKS == CHECKED_CHUNKS - 1) {
+          host.check();
+        }
         next = host.nextStage();
         steps.stage(chunk + 1, next);
       }
-      host.sync();
-      steps.take(chunk, turn);
+      if (!last || steps.hasResults()) {
+        host.sync();
+        steps.take(chunk, turn);
+      }
       turn = next;
     }
   }
 
-  private long stage(int index, int turn) {
+  /** The address of a rank's stage. */
+  long stage(int index, int turn) {
     return host.block(index).stage(turn);
   }
 
   /**
    * Stages the first chunk of an all-reduce or reduce before its entry, which then tells the others
    * of it. If another rank has not done so, they sync.
+   *
+   * @param onlyRoot the only rank that takes results, or {@link #NONE} if all do
    */
-  void stageFirst(TypedBuffer send) {
+  void stageFirst(TypedBuffer send, int onlyRoot) {
     first = host.nextStage();
-    stageShares(send, 0, first);
+    stageToReduce(send, onlyRoot, 0, first);
+  }
+
+  private void stageToReduce(TypedBuffer send, int onlyRoot, long chunk, int turn) {
+    if (host.size() > 2) {
+      stageShares(send, chunk, turn);
+    } else if (onlyRoot != host.me()) {
+      int bytes = send.type().bytes();
+      long from = send.address() + chunk * (stageBytes / bytes) * bytes;
+      LibraryCopy.copy(from, stage(host.me(), turn), chunkLength(send, chunk) * bytes);
+    }
   }
 
   private void stageShares(TypedBuffer send, long chunk, int turn) {
@@ -106,10 +141,13 @@ final class StagedCollectives {
 
   /** The shares of a chunk. */
   private Shares shares(TypedBuffer send, long chunk) {
-    int bytes = send.type().bytes();
-    long chunkCount = stageBytes / bytes;
-    long count = Math.min(chunkCount, send.count() - chunk * chunkCount);
-    return new Shares(count, host.size(), bytes);
+    return new Shares(chunkLength(send, chunk), host.size(), send.type().bytes());
+  }
+
+  /** The elements of a chunk. */
+  private long chunkLength(TypedBuffer send, long chunk) {
+    long chunkCount = stageBytes / send.type().bytes();
+    return Math.min(chunkCount, send.count() - chunk * chunkCount);
   }
 
   /**
@@ -118,7 +156,7 @@ final class StagedCollectives {
    * @param staged whether all ranks have staged the first chunk
    */
   void allReduce(AllReduce operation, boolean staged) {
-    reduce(operation.send(), operation.receive(), operation.op(), -1, staged);
+    reduce(operation.send(), operation.receive(), operation.op(), NONE, staged);
   }
 
   /** As {@link #allReduce}, but only the root copies the results. */
@@ -128,44 +166,98 @@ final class StagedCollectives {
 
   private void reduce(
       TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot, boolean staged) {
+    long chunks = chunks(send.count(), stageBytes / send.type().bytes());
+    if (host.size() == 2) {
+      run(chunks, reductionOfAll(send, receive, op, onlyRoot), staged);
+    } else {
+      run(chunks, reductionOfShares(send, receive, op, onlyRoot), staged);
+    }
+  }
+
+  private boolean takes(int onlyRoot) {
+    return onlyRoot == NONE || onlyRoot == host.me();
+  }
+
+  /** A rank that takes results reduces all elements. */
+  private Chunks reductionOfAll(TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot) {
+    int bytes = send.type().bytes();
+    Reduction reduction = reductions.of(send.type(), op);
+    return new Chunks() {
+      @Override
+      public void stage(long chunk, int turn) {
+        stageToReduce(send, onlyRoot, chunk, turn);
+      }
+
+      @Override
+      public void work(long chunk, int turn) {
+        if (takes(onlyRoot)) {
+          long place = chunk * (stageBytes / bytes) * bytes;
+          fillSources(turn, 0, send.address() + place);
+          targets[0] = receive.address() + place;
+          reduction.run(
+              sources,
+              sources.length,
+              targets,
+              1,
+              chunkLength(send, chunk),
+              Reductions.divisor(op, host.size()));
+        }
+      }
+    };
+  }
+
+  /** Every rank reduces its share, and those that take results copy them from the stages. */
+  private Chunks reductionOfShares(
+      TypedBuffer send, TypedBuffer receive, ReduceOp op, int onlyRoot) {
+    boolean takes = takes(onlyRoot);
     int bytes = send.type().bytes();
     long chunkCount = stageBytes / bytes;
-    boolean takes = onlyRoot < 0 || onlyRoot == host.me();
     Reduction reduction = reductions.of(send.type(), op);
-    run(
-        chunks(send.count(), chunkCount),
-        new Chunks() {
-          @Override
-          public void stage(long chunk, int turn) {
-            stageShares(send, chunk, turn);
-          }
+    return new Chunks() {
+      @Override
+      public void stage(long chunk, int turn) {
+        stageToReduce(send, onlyRoot, chunk, turn);
+      }
 
-          @Override
-          public void work(long chunk, int turn) {
-            Shares shares = shares(send, chunk);
-            long share = shares.start(host.me()) * bytes;
-            long place = chunk * chunkCount * bytes + share;
-            fillSources(turn, share, send.address() + place);
-            targets[0] = StagedCollectives.this.stage(host.me(), turn) + share;
-            targets[1] = takes ? receive.address() + place : 0;
-            reduction.run(
-                sources,
-                sources.length,
-                targets,
-                takes ? 2 : 1,
-                shares.length(host.me()),
-                Reductions.divisor(op, host.size()));
-          }
+      @Override
+      public boolean hasResults() {
+        return true;
+      }
 
-          @Override
-          public void take(long chunk, int turn) {
-            if (takes) {
-              Shares shares = shares(send, chunk);
-              takeShares(shares, bytes, turn, receive.address() + chunk * chunkCount * bytes);
-            }
-          }
-        },
-        staged);
+      @Override
+      public void work(long chunk, int turn) {
+        Shares shares = shares(send, chunk);
+        long share = shares.start(host.me()) * bytes;
+        long place = chunk * chunkCount * bytes + share;
+        fillSources(turn, share, send.address() + place);
+        targets[0] = StagedCollectives.this.stage(host.me(), turn) + share;
+        targets[1] = takes ? receive.address() + place : 0;
+        reduction.run(
+            sources,
+            sources.length,
+            targets,
+            takes ? 2 : 1,
+            shares.length(host.me()),
+            Reductions.divisor(op, host.size()));
+      }
+
+      @Override
+      public void take(long chunk, int turn) {
+        if (takes) {
+          Shares shares = shares(send, chunk);
+          takeShares(shares, bytes, turn, receive.address() + chunk * chunkCount * bytes);
+        }
+      }
+    };
+  }
+
+  int stageBytes() {
+    return stageBytes;
+  }
+
+  /** The number of chunks of this many bytes, at least one. */
+  long chunks(long bytes) {
+    return chunks(bytes, stageBytes);
   }
 
   private static long chunks(long count, long chunkCount) {
@@ -177,8 +269,8 @@ final class StagedCollectives {
     long before = shares.start(host.me()) * bytes;
     long after = shares.start(host.me() + 1) * bytes;
     long end = shares.start(host.size()) * bytes;
-    Memory.copy(from, to, before);
-    Memory.copy(from + after, to + after, end - after);
+    LibraryCopy.copy(from, to, before);
+    LibraryCopy.copy(from + after, to + after, end - after);
   }
 
   private void fillSources(int turn, long offsetInStage, long own) {
@@ -228,7 +320,8 @@ final class StagedCollectives {
           @Override
           public void stage(long chunk, int turn) {
             long from = send + chunk * stageBytes;
-            Memory.copy(from, StagedCollectives.this.stage(host.me(), turn), length(bytes, chunk));
+            LibraryCopy.copy(
+                from, StagedCollectives.this.stage(host.me(), turn), length(bytes, chunk));
             copyUnlessSame(from, own + chunk * stageBytes, length(bytes, chunk));
           }
 
@@ -243,11 +336,6 @@ final class StagedCollectives {
               }
             }
           }
-
-          @Override
-          public void take(long chunk, int turn) {
-            // The work step copied everything; there are no results to take.
-          }
         });
   }
 
@@ -259,7 +347,7 @@ final class StagedCollectives {
           @Override
           public void stage(long chunk, int turn) {
             if (root == host.me()) {
-              Memory.copy(
+              LibraryCopy.copy(
                   buffer + chunk * stageBytes,
                   StagedCollectives.this.stage(root, turn),
                   length(bytes, chunk));
@@ -274,11 +362,6 @@ final class StagedCollectives {
                   buffer + chunk * stageBytes,
                   length(bytes, chunk));
             }
-          }
-
-          @Override
-          public void take(long chunk, int turn) {
-            // The work step copied everything.
           }
         });
   }
@@ -307,7 +390,7 @@ final class StagedCollectives {
             long from = send.address() + chunk * chunkCount * bytes;
             for (int peer = 0; peer < host.size(); peer++) {
               if (peer != host.me()) {
-                Memory.copy(
+                LibraryCopy.copy(
                     from + peer * receive.bytes(),
                     to + peer * chunkCount * bytes,
                     count(chunk) * bytes);
@@ -329,10 +412,47 @@ final class StagedCollectives {
                 count(chunk),
                 Reductions.divisor(operation.op(), host.size()));
           }
+        });
+  }
+
+  /**
+   * A stage holds a chunk of the part for every rank, one after the other. Both buffers may be the
+   * same: a chunk of every part is staged before chunks of other ranks take its place.
+   */
+  void allToAll(TypedBuffer send, TypedBuffer receive) {
+    long part = send.bytes() / host.size();
+    long room = stageBytes / host.size() & -Long.BYTES;
+    int me = host.me();
+    run(
+        chunks(part, room),
+        new Chunks() {
+          private long length(long chunk) {
+            return Math.min(room, part - chunk * room);
+          }
 
           @Override
-          public void take(long chunk, int turn) {
-            // Every rank keeps its own result.
+          public void stage(long chunk, int turn) {
+            long to = StagedCollectives.this.stage(me, turn);
+            for (int peer = 0; peer < host.size(); peer++) {
+              long place = peer * part + chunk * room;
+              if (peer == me) {
+                copyUnlessSame(send.address() + place, receive.address() + place, length(chunk));
+              } else {
+                LibraryCopy.copy(send.address() + place, to + peer * room, length(chunk));
+              }
+            }
+          }
+
+          @Override
+          public void work(long chunk, int turn) {
+            for (int peer = 0; peer < host.size(); peer++) {
+              if (peer != me) {
+                Memory.copy(
+                    StagedCollectives.this.stage(peer, turn) + me * room,
+                    receive.address() + peer * part + chunk * room,
+                    length(chunk));
+              }
+            }
           }
         });
   }

@@ -15,6 +15,7 @@ import io.weft.collectives.contract.RankGang;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -48,8 +49,23 @@ class RaggedDepositsTest {
               RaggedContract.Sizes sizes = (from, to, update) -> from == 1 ? 12_001 : 1;
               RaggedContract.exchange(communicator, DataType.FLOAT32, 1, 3, sizes);
             }
-            Algorithm other = kernel ? Algorithm.KERNEL_COPY : Algorithm.PAIRWISE;
+            Algorithm ofMany = kernel ? Algorithm.KERNEL_COPY : Algorithm.PAIRWISE;
+            Algorithm other = nranks == 2 ? Algorithm.STAGED : ofMany;
             assertThat(calls(communicator, other)).isEqualTo(4);
+          });
+    }
+  }
+
+  /** Rows of 2000 updates, of which a slot does not hold the tables. */
+  @Test
+  void twoRanksStageRowsWhoseTablesAreMessages() {
+    try (RankGang gang = gang(2, true)) {
+      gang.run(
+          communicator -> {
+            RaggedContract.Sizes sizes =
+                (from, to, update) -> (from + to + update) % 3 * 90L * from;
+            RaggedContract.exchange(communicator, DataType.INT16, 2000, 1, sizes);
+            assertThat(calls(communicator, Algorithm.STAGED)).isEqualTo(1);
           });
     }
   }

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests ranks in separate processes: on one host, on a host each, and two on each of two hosts. */
 class ProcessRanksTest {
@@ -110,7 +111,7 @@ class ProcessRanksTest {
   @Test
   void rankKilledInTheMiddleOfCopiesByTheKernelIsNamed() throws Exception {
     List<RankProcess> ranks = start(Placement.SHARED_MEMORY, 4, Duration.ofMinutes(5));
-    assertThat(all(ranks, "gather")).containsOnly("loops by the kernel");
+    assertThat(all(ranks, "swap")).containsOnly("loops by the kernel");
     ranks.get(VICTIM).signal("KILL");
     assertThat(answers(survivors(ranks)))
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
@@ -123,6 +124,15 @@ class ProcessRanksTest {
     ranks.get(VICTIM).signal("KILL");
     assertThat(answers(survivors(ranks)))
         .allSatisfy(answer -> assertThat(answer).startsWith("DEAD [2] ").contains("rank 2"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"gather", "swap", "loop FLOAT32"})
+  void killedRankOfTwoThatStageIsNamed(String order) throws Exception {
+    List<RankProcess> ranks = start(Placement.SHARED_MEMORY, 2, Duration.ofMinutes(5));
+    assertThat(all(ranks, order)).containsOnly("loops");
+    ranks.get(1).signal("KILL");
+    assertThat(ranks.get(0).answer()).startsWith("DEAD [1] ").contains("rank 1");
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.weft.collectives.process;
 
 import io.weft.collectives.Algorithm;
+import io.weft.collectives.AllToAll;
 import io.weft.collectives.Bootstrap;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.Communicator;
@@ -212,6 +213,7 @@ final class RankProcess implements AutoCloseable {
           case "check" -> check();
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
           case "gather" -> gather();
+          case "swap" -> swap();
           case "loop" -> loop(DataType.valueOf(order[1]));
           case "die" -> {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
@@ -291,8 +293,20 @@ final class RankProcess implements AutoCloseable {
     private void gather() {
       TypedBuffer part = CommunicatorContract.filled(communicator, DataType.INT8, 8 << 20);
       TypedBuffer all = CommunicatorContract.buffer(DataType.INT8, (long) (8 << 20) * nranks);
+      copy(() -> communicator.allGather(part, all));
+    }
+
+    /** As {@link #gather}, with parts for each rank. */
+    private void swap() {
+      TypedBuffer sent =
+          CommunicatorContract.filled(communicator, DataType.INT8, (long) (8 << 20) * nranks);
+      TypedBuffer received = CommunicatorContract.buffer(DataType.INT8, sent.count());
+      copy(() -> communicator.run(new AllToAll(sent, received)));
+    }
+
+    private void copy(Runnable operation) {
       for (int round = 0; round < Integer.MAX_VALUE; round++) {
-        communicator.allGather(part, all);
+        operation.run();
         if (round == 10) {
           boolean byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls() > 0;
           say(byKernel ? "loops by the kernel" : "loops");
