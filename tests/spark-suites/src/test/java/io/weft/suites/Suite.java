@@ -7,6 +7,7 @@ import org.apache.spark.sql.DataFrameJoinSuite;
 import org.apache.spark.sql.DataFrameSetOperationsSuite;
 import org.apache.spark.sql.DataFrameWindowFunctionsSuite;
 import org.apache.spark.sql.DatasetSuite;
+import org.apache.spark.sql.SQLQueryTestSuite;
 import org.apache.spark.sql.SparkSessionExtensionSuite;
 import org.apache.spark.sql.SubquerySuite;
 import org.apache.spark.sql.execution.CoalesceShufflePartitionsSuite;
@@ -40,6 +41,7 @@ record Suite(String name, List<Class<?>> runners, int leastTests) {
               DataFrameSetOperationsSuite.class,
               DataFrameWindowFunctionsSuite.class,
               DatasetSuite.class,
+              SQLQueryTestSuite.class,
               SubquerySuite.class,
               SparkSessionExtensionSuite.class,
               CoalesceShufflePartitionsSuite.class,

@@ -9,6 +9,8 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -19,14 +21,21 @@ final class SuiteRun {
   private static final Duration LIMIT = Duration.ofMinutes(25);
   private static final int SHOWN_LINES = 100;
 
+  /** The jar of Spark's suites of SQL, and the folder in which they look for its files. */
+  private static final Pattern SQL_TESTS = Pattern.compile("[^:]*/spark-sql_[^/:]*-tests\\.jar");
+
+  private static final Path SQL_RESOURCES = Path.of("sql/core/src/test/resources");
+
+  private static final Path TARGET =
+      Path.of(System.getProperty("weft.rootFolder"), "tests/spark-suites/target");
+  private static final Path UNPACKED = TARGET.resolve("spark-sql-tests");
+
   private final Suite suite;
   private final Path folder;
 
   SuiteRun(Suite suite) {
     this.suite = suite;
-    this.folder =
-        Path.of(System.getProperty("weft.rootFolder"), "tests/spark-suites/target/suites")
-            .resolve(suite.name());
+    this.folder = TARGET.resolve("suites").resolve(suite.name());
   }
 
   /**
@@ -41,6 +50,8 @@ final class SuiteRun {
     Files.createDirectories(folder.resolve("report"));
     Files.createDirectories(folder.resolve("tmp"));
     Files.writeString(folder.resolve("RELEASE"), "Spark for its own suites\n");
+    Files.createDirectories(folder.resolve(SQL_RESOURCES).getParent());
+    Files.createSymbolicLink(folder.resolve(SQL_RESOURCES), UNPACKED);
     Process process = start(part);
     try {
       if (!process.waitFor(LIMIT.toSeconds(), TimeUnit.SECONDS)) {
@@ -88,9 +99,9 @@ final class SuiteRun {
 
   private static String classPath() {
     return Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+        .map(entry -> SQL_TESTS.matcher(entry).matches() ? UNPACKED.toString() : entry)
         .distinct()
-        .reduce((left, right) -> left + File.pathSeparator + right)
-        .orElseThrow();
+        .collect(Collectors.joining(File.pathSeparator));
   }
 
   private Path output() {
