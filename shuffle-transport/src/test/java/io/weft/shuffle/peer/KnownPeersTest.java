@@ -89,7 +89,8 @@ class KnownPeersTest {
     for (CompletableFuture<Map<String, PeerAddress>> task : tasks) {
       assertThat(task.get(30, TimeUnit.SECONDS)).isEqualTo(addresses(THREE));
     }
-    assertThat(asked).containsExactly(new TreeSet<>(THREE));
+    // Tasks that begin at the same time may share the executors among their requests.
+    assertThat(asked.stream().flatMap(Set::stream)).containsExactlyInAnyOrderElementsOf(THREE);
   }
 
   @Test
