@@ -122,7 +122,7 @@ class GpuExchangeTest {
     var wide =
         spark
             .session()
-            .range(0, 224, 1, 4)
+            .range(0, 224, 1, 8)
             .select(
                 org.apache.spark.sql.functions.col("id"),
                 WeftTensors.column(
