@@ -64,8 +64,15 @@ record Suite(String name, List<Class<?>> runners, int leastTests) {
         : List.of();
   }
 
-  /** ScalaTest's arguments that name the classes. */
-  List<String> arguments() {
-    return runners.stream().flatMap(runner -> Stream.of("-s", runner.getName())).toList();
+  /**
+   * ScalaTest's arguments: each class with the part of the names of its tests.
+   *
+   * @param part empty for all tests
+   */
+  List<String> arguments(String part) {
+    List<String> tests = part.isEmpty() ? List.of() : List.of("-z", part);
+    return runners.stream()
+        .flatMap(runner -> Stream.concat(Stream.of("-s", runner.getName()), tests.stream()))
+        .toList();
   }
 }

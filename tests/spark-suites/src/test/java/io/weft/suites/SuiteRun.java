@@ -89,11 +89,8 @@ final class SuiteRun {
     command.add("-Dspark.test.home=" + folder);
     command.addAll(suite.properties());
     command.addAll(List.of("-cp", classPath(), "org.scalatest.tools.Runner"));
-    command.addAll(suite.arguments());
+    command.addAll(suite.arguments(part));
     command.addAll(List.of("-oW", "-u", folder.resolve("report").toString()));
-    if (!part.isEmpty()) {
-      command.addAll(List.of("-z", part));
-    }
     return command;
   }
 
