@@ -106,6 +106,7 @@ class GpuFeed(RankFeed["GpuBatch"]):
         timeout: float = 60.0,
         owner: Optional[int] = None,
         library: str = "libcuda.so.1",
+        _began: Optional[float] = None,
     ) -> None:
         """Waits until the feed is saved.
 
@@ -121,7 +122,7 @@ class GpuFeed(RankFeed["GpuBatch"]):
         def take(found: Manifest) -> Tuple[Manifest, _cuda.Mapping]:
             return found, _mapped(found, rank, library)
 
-        manifest, memory = awaited(path, rank, timeout, owner, True, take)
+        manifest, memory = awaited(path, rank, timeout, owner, True, take, _began)
         super().__init__(path, rank, manifest)
         shard = manifest["shards"][rank]
         self._batches = int(shard["batches"])

@@ -58,11 +58,13 @@ def awaited(
     owner: Optional[int],
     on_gpus: bool,
     take: Callable[[Manifest], _T],
+    began: Optional[float] = None,
 ) -> _T:
     """Waits for a manifest that has a rank, and takes its shard.
 
     :param on_gpus: whether the feed has to be on GPUs, else in files
     :param take: tried again if it raises NotYet, with a new manifest
+    :param began: the monotonic time since when the timeout counts; None for now
     """
 
     def attempt() -> _T:
@@ -78,11 +80,13 @@ def awaited(
             raise NotYet(wrong)
         return take(manifest)
 
-    return _retried(name, timeout, attempt)
+    return _retried(name, timeout, attempt, began)
 
 
-def _retried(name: str, timeout: float, attempt: Callable[[], _T]) -> _T:
-    deadline = time.monotonic() + timeout
+def _retried(
+    name: str, timeout: float, attempt: Callable[[], _T], began: Optional[float] = None
+) -> _T:
+    deadline = (time.monotonic() if began is None else began) + timeout
     while True:
         try:
             return attempt()

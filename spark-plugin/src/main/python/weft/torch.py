@@ -88,10 +88,9 @@ class FeedDataset(IterableDataset):  # type: ignore[type-arg]
 def _opened(
     name: Name, rank: int, timeout: float, owner: Optional[int]
 ) -> Union[Feed, GpuFeed]:
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
     try:
         return Feed(name, rank, timeout=timeout, owner=owner)
     except OtherKind:
         # The wait for the manifest counts.
-        left = max(0.0, deadline - time.monotonic())
-        return GpuFeed(name, rank, timeout=left, owner=owner)
+        return GpuFeed(name, rank, timeout=timeout, owner=owner, _began=began)
