@@ -251,7 +251,7 @@ class RowKeysTest {
               .option("checkpointLocation", state.toString())
               .trigger(Trigger.AvailableNow())
               .start();
-      assertThat(query.awaitTermination(120_000)).isTrue();
+      assertThat(query.awaitTermination(600_000)).as("the query ends").isTrue();
       assertThat(Plans.nodes(lastPlan(query), RowsExchangeExec.class)).hasSize(weft ? 1 : 0);
     } catch (TimeoutException | StreamingQueryException | ReflectiveOperationException e) {
       throw new AssertionError(e);
