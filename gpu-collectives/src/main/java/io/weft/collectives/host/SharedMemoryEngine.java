@@ -74,7 +74,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final int smallBytes;
   private final int raggedBytes;
   private final int mostOfParts;
-  private final int stagedParts;
+  private final int stagedBesideKernel;
   private final OneShotCollectives oneShot;
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
@@ -101,7 +101,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.slotBytes = sizes.slotBytes();
     this.smallBytes = Math.min(slotBytes, crowded ? SMALL_BYTES_WHEN_CROWDED : SMALL_BYTES);
     this.mostOfParts = crowded ? MAX_DEPOSIT_WHEN_CROWDED : MAX_DEPOSIT;
-    this.stagedParts = crowded ? MAX_STAGED_PARTS_WHEN_CROWDED : MAX_STAGED_PARTS;
+    this.stagedBesideKernel = crowded ? MAX_STAGED_PARTS_WHEN_CROWDED : MAX_STAGED_PARTS;
     this.raggedBytes = kernel.isEmpty() || crowded ? slotBytes : MAX_RAGGED_DEPOSIT;
     Reductions reductions = new Reductions();
     this.oneShot = new OneShotCollectives(host, reductions);
@@ -335,8 +335,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean stages = host.size() == 2 || send.bytes() <= stagedParts;
-    boolean byKernel = kernel != null && !stages;
+    boolean byKernel = kernel != null && host.size() > 2 && send.bytes() > stagedBesideKernel;
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -354,7 +353,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    if (stages) {
+    if (host.size() == 2 || send.bytes() <= MAX_STAGED_PARTS) {
       staged.allToAll(send, operation.receive());
       return Algorithm.STAGED;
     }

@@ -19,7 +19,7 @@ final class CollectiveRounds {
   private static final int MAX_ITERATIONS = 50_000;
   private static final int MAX_BLOCKS = 8;
 
-  /** A block has so many operations that the ranks' different starts count little. */
+  /** With fewer operations in a block, the different starts of ranks would count. */
   private static final int LEAST_BLOCK_ITERATIONS = 8;
 
   /** The compiler of the JVM needs several trials: it compiles hot code more than once. */
@@ -33,6 +33,14 @@ final class CollectiveRounds {
   private static final int LEAST_TRIAL_ITERATIONS = 500;
   private static final long LONGEST_TRIAL_NANOS = 100_000_000;
   private static final long ALL_TRIALS_NANOS = 2_000_000_000;
+
+  /**
+   * The same for short operations: at first, ranks that take turns on processors also take turns
+   * with the compiler.
+   */
+  private static final long ALL_SHORT_TRIALS_NANOS = 8_000_000_000L;
+
+  private static final long SHORT_NANOS = 200_000;
 
   private final List<CollectiveSide> sides;
   private final int runs;
@@ -107,7 +115,7 @@ final class CollectiveRounds {
     int sinceBest = 0;
     int tried = 0;
     long spent = 0;
-    for (int trial = 0; spent < ALL_TRIALS_NANOS; trial++) {
+    for (int trial = 0; spent < mostNanos(best); trial++) {
       int iterations = trialIterations(best);
       long nanos = time(side, test, iterations).nanos();
       spent += nanos;
@@ -120,6 +128,10 @@ final class CollectiveRounds {
       }
     }
     return best;
+  }
+
+  private static long mostNanos(long nanosEach) {
+    return nanosEach < SHORT_NANOS ? ALL_SHORT_TRIALS_NANOS : ALL_TRIALS_NANOS;
   }
 
   /** Enough iterations to trigger the compiler, unless they take too long. */
