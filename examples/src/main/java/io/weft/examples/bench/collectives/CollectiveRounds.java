@@ -25,7 +25,9 @@ final class CollectiveRounds {
   /** The compiler of the JVM needs several trials: it compiles hot code more than once. */
   private static final int LEAST_TRIALS = 5;
 
-  /** Before this many calls the JVM may not have compiled the code with its best compiler. */
+  /**
+   * Before this many short operations the JVM may not have compiled them with its best compiler.
+   */
   private static final int LEAST_TRIED = 20_000;
 
   private static final int TRIALS_WITHOUT_GAIN = 4;
@@ -123,7 +125,8 @@ final class CollectiveRounds {
       long each = Math.max(1, nanos / iterations);
       sinceBest = each < best * 0.95 ? 0 : sinceBest + 1;
       best = Math.min(best, each);
-      if (trial + 1 >= LEAST_TRIALS && tried >= LEAST_TRIED && sinceBest >= TRIALS_WITHOUT_GAIN) {
+      boolean compiled = tried >= LEAST_TRIED || best >= SHORT_NANOS;
+      if (trial + 1 >= LEAST_TRIALS && compiled && sinceBest >= TRIALS_WITHOUT_GAIN) {
         break;
       }
     }
