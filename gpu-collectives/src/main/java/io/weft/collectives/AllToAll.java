@@ -41,7 +41,7 @@ public record AllToAll(TypedBuffer send, TypedBuffer receive) implements Operati
   public void check(int rank, int nranks) {
     Checks.sameType(kind(), send, receive);
     Checks.count(kind(), "receive", receive, send.count());
-    if (send.count() % nranks != 0) {
+    if (!Division.isWhole(send.count(), nranks)) {
       throw CollectiveException.invalid(
           kind()
               + ": "

@@ -17,6 +17,8 @@ public final class RaggedLayout {
   private final long[] sendSizes;
   private final long[] targetOffsets;
   private final long[] receiveSizes;
+  private final long sentRows;
+  private final long receivedRows;
 
   /**
    * Copies the tables.
@@ -38,6 +40,8 @@ public final class RaggedLayout {
     this.sendSizes = sendSizes.clone();
     this.targetOffsets = targetOffsets.clone();
     this.receiveSizes = receiveSizes.clone();
+    this.sentRows = sum(this.sendSizes);
+    this.receivedRows = sum(this.receiveSizes);
   }
 
   public long rowElements() {
@@ -46,7 +50,7 @@ public final class RaggedLayout {
 
   /** The number of entries per peer with this number of ranks. */
   public int updates(int nranks) {
-    return sendSizes.length / nranks;
+    return (int) Division.quotient(sendSizes.length, nranks);
   }
 
   /** The number of all entries: peers times updates. */
@@ -70,14 +74,19 @@ public final class RaggedLayout {
     return receiveSizes[entry];
   }
 
+  /** The rows of a buffer of this many elements. */
+  public long rows(long elements) {
+    return Division.quotient(elements, rowElements);
+  }
+
   /** The number of rows sent to all peers together. */
   public long sentRows() {
-    return sum(sendSizes);
+    return sentRows;
   }
 
   /** The number of rows expected from all peers together. */
   long receivedRows() {
-    return sum(receiveSizes);
+    return receivedRows;
   }
 
   private static long sum(long[] sizes) {
@@ -95,15 +104,17 @@ public final class RaggedLayout {
     checkWholeRows("send", sendElements);
     checkWholeRows("receive", receiveElements);
     checkLengths(nranks);
+    long sendRows = rows(sendElements);
+    long receiveRows = rows(receiveElements);
     long expected = 0;
     for (int entry = 0; entry < entries(); entry++) {
-      checkSend(entry, nranks, sendElements / rowElements);
-      expected = addReceive(entry, nranks, expected, receiveElements / rowElements);
+      checkSend(entry, nranks, sendRows);
+      expected = addReceive(entry, nranks, expected, receiveRows);
     }
   }
 
   private void checkWholeRows(String buffer, long elements) {
-    if (elements % rowElements != 0) {
+    if (!Division.isWhole(elements, rowElements)) {
       throw invalid(
           "the "
               + buffer
@@ -116,7 +127,7 @@ public final class RaggedLayout {
 
   private void checkLengths(int nranks) {
     int length = sendSizes.length;
-    if (length == 0 || length % nranks != 0) {
+    if (length == 0 || !Division.isWhole(length, nranks)) {
       throw invalid(
           length + " entries are not the same number of updates for each of " + nranks + " ranks");
     }

@@ -35,7 +35,7 @@ interface CollectiveEngine {
     private static void ragged(RaggedAllToAll operation) {
       RaggedLayout layout = operation.layout();
       long row = layout.rowElements() * operation.send().type().bytes();
-      long rows = operation.receive().count() / layout.rowElements();
+      long rows = layout.rows(operation.receive().count());
       for (int update = 0; update < layout.entries(); update++) {
         layout.checkArrival(
             0, 0, update, 1, layout.sendSize(update), layout.targetOffset(update), rows);

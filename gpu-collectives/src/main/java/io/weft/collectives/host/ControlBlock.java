@@ -18,9 +18,21 @@ final class ControlBlock {
   private final long address;
   private final ControlLayout layout;
 
+  /** Here as well, because every operation reads them many times. */
+  private final long slots;
+
+  private final long slotStride;
+
   ControlBlock(long address, ControlLayout layout) {
     this.address = address;
     this.layout = layout;
+    this.slots = address + ControlLayout.SLOTS;
+    this.slotStride = layout.slotStride();
+  }
+
+  /** The address of the slot of an entry. */
+  private long slot(int stamp) {
+    return slots + (stamp & 1) * slotStride;
   }
 
   int state() {
@@ -93,7 +105,7 @@ final class ControlBlock {
   }
 
   int stamp(int wanted) {
-    return Memory.getIntAcquire(address + layout.slot(wanted) + ControlLayout.STAMP);
+    return Memory.getIntAcquire(slot(wanted) + ControlLayout.STAMP);
   }
 
   /** The stamp of the owner's newest entry; entries use the two slots alternately. */
@@ -104,7 +116,7 @@ final class ControlBlock {
   }
 
   void writeHeader(int stamp, Call call, long sendDescriptor, long receiveDescriptor) {
-    long slot = address + layout.slot(stamp);
+    long slot = slot(stamp);
     Signature signature = call.signature();
     Memory.putInt(slot + ControlLayout.CODE, signature.code());
     Memory.putInt(slot + ControlLayout.ROOT, signature.root());
@@ -117,12 +129,12 @@ final class ControlBlock {
 
   /** Everything written to the slot before becomes visible with the stamp. */
   void publishStamp(int stamp) {
-    Memory.putIntRelease(address + layout.slot(stamp) + ControlLayout.STAMP, stamp);
+    Memory.putIntRelease(slot(stamp) + ControlLayout.STAMP, stamp);
   }
 
   /** Whether the owner's entry is for the same operation as the call. */
   boolean agrees(int stamp, Call call) {
-    long slot = address + layout.slot(stamp);
+    long slot = slot(stamp);
     Signature signature = call.signature();
     return Memory.getInt(slot + ControlLayout.CODE) == signature.code()
         && Memory.getLong(slot + ControlLayout.COUNT) == signature.count()
@@ -132,7 +144,7 @@ final class ControlBlock {
   }
 
   Signature signature(int stamp) {
-    long slot = address + layout.slot(stamp);
+    long slot = slot(stamp);
     return new Signature(
         Memory.getInt(slot + ControlLayout.CODE),
         Memory.getInt(slot + ControlLayout.ROOT),
@@ -140,27 +152,36 @@ final class ControlBlock {
   }
 
   long sequence(int stamp) {
-    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.SEQUENCE);
+    return Memory.getLong(slot(stamp) + ControlLayout.SEQUENCE);
   }
 
   long sendDescriptor(int stamp) {
-    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.SEND);
+    return Memory.getLong(slot(stamp) + ControlLayout.SEND);
   }
 
   long receiveDescriptor(int stamp) {
-    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.RECEIVE);
+    return Memory.getLong(slot(stamp) + ControlLayout.RECEIVE);
   }
 
   /**
    * Adds the address of the send buffer in the owner's process to an entry without a tiny payload.
    */
   void writeAddress(int stamp, long send) {
-    Memory.putLong(address + layout.slot(stamp) + ControlLayout.SEND_ADDRESS, send);
+    Memory.putLong(slot(stamp) + ControlLayout.SEND_ADDRESS, send);
   }
 
   /** The address of the send buffer in the owner's process. */
   long sendAddress(int stamp) {
-    return Memory.getLong(address + layout.slot(stamp) + ControlLayout.SEND_ADDRESS);
+    return Memory.getLong(slot(stamp) + ControlLayout.SEND_ADDRESS);
+  }
+
+  /** Adds a number to an entry without a tiny payload. */
+  void writeNote(int stamp, long note) {
+    Memory.putLong(slot(stamp) + ControlLayout.NOTE, note);
+  }
+
+  long note(int stamp) {
+    return Memory.getLong(slot(stamp) + ControlLayout.NOTE);
   }
 
   /**
@@ -169,7 +190,7 @@ final class ControlBlock {
    * @param bytes of the whole payload
    */
   long payload(int stamp, long bytes) {
-    return address + layout.slot(stamp) + ControlLayout.payload(bytes);
+    return slot(stamp) + ControlLayout.payload(bytes);
   }
 
   /**
@@ -219,7 +240,7 @@ final class ControlBlock {
    * <pre>
    *   0 int stamp | 4 int code | 8 int root | 12 int phase | 16 long count | 24 long sequence
    *  32 long send descriptor | 40 long receive descriptor | 48 payload of up to 16 bytes,
-   *  or 48 long send address
+   *  or 48 long send address | 56 long note
    * </pre>
    *
    * <p>A longer payload follows the header.
@@ -246,6 +267,7 @@ final class ControlBlock {
     static final int RECEIVE = 40;
 
     static final int SEND_ADDRESS = 48;
+    static final int NOTE = 56;
 
     private static final int TINY_PAYLOAD = 48;
     private static final int TINY_BYTES = 16;
@@ -268,10 +290,6 @@ final class ControlBlock {
 
     BufferSizes sizes() {
       return sizes;
-    }
-
-    long slot(int stamp) {
-      return SLOTS + (long) (stamp & 1) * slotStride();
     }
 
     /**

@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.CollectiveException;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostCommunicator.Call;
+import io.weft.collectives.host.WaitLoop.AwaitedRanks;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -54,6 +55,12 @@ final class HostRanks {
     return ranks[index];
   }
 
+  /** The index at this distance after this rank, so that not all ranks start with the same one. */
+  int after(int distance) {
+    int index = me + distance;
+    return index < blocks.length ? index : index - blocks.length;
+  }
+
   ControlBlock block(int index) {
     return blocks[index];
   }
@@ -74,6 +81,11 @@ final class HostRanks {
     blocks[me].writeAddress(stamp, send);
   }
 
+  /** Adds a number to a prepared entry that has no tiny payload. */
+  void writeNote(long note) {
+    blocks[me].writeNote(stamp, note);
+  }
+
   /** Publishes the entry and waits for the entries of the others. */
   void enter(Call call) {
     announce();
@@ -88,22 +100,38 @@ final class HostRanks {
   /** Waits for the entries of the others. */
   void awaitEntries(Call call) {
     int current = stamp;
+    boolean waits = false;
     for (int peer = 0; peer < blocks.length; peer++) {
-      if (blocks[peer].stamp(current) != current) {
-        awaitEntry(peer, current);
+      while (blocks[peer].stamp(current) != current) {
+        waits = idle(waits, this::missingEntries);
       }
       if (!blocks[peer].agrees(current, call)) {
+        endWait(waits);
         throw disagreement(peer, call);
       }
     }
+    endWait(waits);
   }
 
-  private void awaitEntry(int peer, int current) {
-    waiting.begin();
-    while (blocks[peer].stamp(current) != current) {
-      waiting.idle(this::missingEntries);
+  /**
+   * Waits for a short time. One wait is for all ranks of an entry or sync: if it began anew for
+   * each, a rank would spin for each before it gives up its processor.
+   *
+   * @param waits whether the wait has begun
+   * @return true
+   */
+  private boolean idle(boolean waits, AwaitedRanks missing) {
+    if (!waits) {
+      waiting.begin();
     }
-    waiting.end();
+    waiting.idle(missing);
+    return true;
+  }
+
+  private void endWait(boolean waits) {
+    if (waits) {
+      waiting.end();
+    }
   }
 
   private List<Integer> missingEntries() {
@@ -131,19 +159,13 @@ final class HostRanks {
     step++;
     int current = step;
     blocks[me].publishStep(current);
+    boolean waits = false;
     for (int peer = 0; peer < blocks.length; peer++) {
-      if (blocks[peer].step() - current < 0) {
-        awaitStep(peer, current);
+      while (blocks[peer].step() - current < 0) {
+        waits = idle(waits, this::missingSteps);
       }
     }
-  }
-
-  private void awaitStep(int peer, int current) {
-    waiting.begin();
-    while (blocks[peer].step() - current < 0) {
-      waiting.idle(this::missingSteps);
-    }
-    waiting.end();
+    endWait(waits);
   }
 
   private List<Integer> missingSteps() {

@@ -1,6 +1,7 @@
 package io.weft.collectives.host;
 
 import io.weft.collectives.AllReduce;
+import io.weft.collectives.Division;
 import io.weft.collectives.RaggedAllToAll;
 import io.weft.collectives.RaggedLayout;
 import io.weft.collectives.Reduce;
@@ -139,7 +140,7 @@ final class InPlaceCollectives {
    */
   void allGatherByReading(TypedBuffer send, TypedBuffer receive) {
     for (int i = 1; i < host.size(); i++) {
-      int peer = (host.me() + i) % host.size();
+      int peer = host.after(i);
       copy(send(peer), receive.address() + peer * send.bytes(), send.bytes());
     }
     host.sync();
@@ -148,7 +149,7 @@ final class InPlaceCollectives {
   /** Requires that the receive buffers are symmetric. */
   void allGatherByWriting(TypedBuffer send) {
     for (int i = 0; i < host.size(); i++) {
-      int peer = (host.me() + i) % host.size();
+      int peer = host.after(i);
       copy(send.address(), receive(peer) + host.me() * send.bytes(), send.bytes());
     }
     host.sync();
@@ -168,9 +169,9 @@ final class InPlaceCollectives {
 
   /** Requires that the send buffers are symmetric; not in place. */
   void allToAllByReading(TypedBuffer send, TypedBuffer receive) {
-    long part = send.bytes() / host.size();
+    long part = Division.quotient(send.bytes(), host.size());
     for (int i = 0; i < host.size(); i++) {
-      int peer = (host.me() + i) % host.size();
+      int peer = host.after(i);
       copy(send(peer) + host.me() * part, receive.address() + peer * part, part);
     }
     host.sync();
@@ -178,9 +179,9 @@ final class InPlaceCollectives {
 
   /** Requires that the receive buffers are symmetric; not in place. */
   void allToAllByWriting(TypedBuffer send) {
-    long part = send.bytes() / host.size();
+    long part = Division.quotient(send.bytes(), host.size());
     for (int i = 0; i < host.size(); i++) {
-      int peer = (host.me() + i) % host.size();
+      int peer = host.after(i);
       copy(send.address() + peer * part, receive(peer) + host.me() * part, part);
     }
     host.sync();
@@ -212,7 +213,7 @@ final class InPlaceCollectives {
     RaggedLayout layout = operation.layout();
     long rowBytes = layout.rowElements() * operation.send().type().bytes();
     for (int i = 0; i < host.size(); i++) {
-      int peer = (host.me() + i) % host.size();
+      int peer = host.after(i);
       for (int entry = peer * updates; entry < (peer + 1) * updates; entry++) {
         Memory.copy(
             operation.send().address() + layout.sendOffset(entry) * rowBytes,

@@ -50,11 +50,6 @@ final class KernelCopyCollectives {
     return true;
   }
 
-  /** The peer at this distance after this rank, so that not all ranks read the same one first. */
-  private int peer(int distance) {
-    return (host.me() + distance) % host.size();
-  }
-
   /**
    * Reads memory of a peer to an address of this process.
    *
@@ -120,7 +115,7 @@ final class KernelCopyCollectives {
     long own = host.me() * part;
     Memory.copy(send.address() + own, receive.address() + own, part);
     for (int distance = 1; distance < host.size(); distance++) {
-      int peer = peer(distance);
+      int peer = host.after(distance);
       read(call, peer, send(peer) + own, receive.address() + peer * part, part);
     }
     host.sync();
@@ -131,7 +126,7 @@ final class KernelCopyCollectives {
       long own = receive.address() + host.me() * send.bytes();
       InPlaceCollectives.copy(send.address(), own, send.bytes());
       for (int distance = 1; distance < host.size(); distance++) {
-        int peer = peer(distance);
+        int peer = host.after(distance);
         read(call, peer, send(peer), receive.address() + peer * send.bytes(), send.bytes());
       }
     }

@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.Algorithm;
 import io.weft.collectives.AllReduce;
 import io.weft.collectives.Broadcast;
+import io.weft.collectives.Division;
 import io.weft.collectives.Gather;
 import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceOp;
@@ -152,7 +153,7 @@ final class OneShotCollectives {
   }
 
   void allToAll(Call call, TypedBuffer send, TypedBuffer receive) {
-    long part = send.bytes() / host.size();
+    long part = Division.quotient(send.bytes(), host.size());
     deposit(call, send.address(), send.bytes(), part);
     long offset = host.me() * part;
     take(receive, send.bytes(), part, offset, send.address() + offset);

@@ -114,15 +114,11 @@ final class RaggedCollectives {
   }
 
   /**
-   * Deposits of an entry.
-   *
-   * <pre>
-   * long: updates for each rank, or {@link #NO_TABLES} | long: 1 with rows, otherwise 0
-   * | the table for each rank | the rows for each rank
-   * </pre>
+   * Deposits of an entry: the table for each other rank, then the rows for each other rank. The
+   * note of the entry is twice the number of updates for each rank, plus 1 with rows, or {@link
+   * #NO_TABLES}. So tables and rows of few bytes take one line of the processor's caches.
    */
   static final class Deposits {
-    private static final int HEAD = 16;
     private static final long NO_TABLES = -1;
 
     private final HostRanks host;
@@ -152,17 +148,16 @@ final class RaggedCollectives {
      */
     void put(RaggedAllToAll operation, long maxRowBytes) {
       long own = at(host.me());
-      RaggedLayout layout = operation.layout();
-      long tableBytes = RaggedTables.bytes(layout.updates(host.size())) * host.size();
-      long room = slotBytes - HEAD - tableBytes;
+      int updates = operation.layout().updates(host.size());
+      long tableBytes = RaggedTables.bytes(updates) * (host.size() - 1);
+      long room = slotBytes - tableBytes;
       if (room < 0) {
-        Memory.putLong(own, NO_TABLES);
+        host.writeNote(NO_TABLES);
         return;
       }
-      Memory.putLong(own, layout.updates(host.size()));
-      tables.fill(operation, own + HEAD);
-      long limit = Math.min(room, maxRowBytes);
-      Memory.putLong(own + 8, putRows(operation, own + HEAD + tableBytes, limit) ? 1 : 0);
+      tables.fillDeposit(operation, own);
+      boolean rows = putRows(operation, own + tableBytes, Math.min(room, maxRowBytes));
+      host.writeNote(2L * updates + (rows ? 1 : 0));
     }
 
     /** Copies the rows for all other ranks; returns false if they do not fit. */
@@ -230,19 +225,25 @@ final class RaggedCollectives {
      */
     private boolean check() {
       for (int peer = 0; peer < host.size(); peer++) {
-        if (Memory.getLong(at(peer)) == NO_TABLES) {
+        if (note(peer) == NO_TABLES) {
           return false;
         }
       }
       for (int peer = 0; peer < host.size(); peer++) {
-        long updates = Memory.getLong(at(peer));
+        long updates = note(peer) >> 1;
         if (updates != tables.updates()) {
           throw differentUpdates(peer, updates);
         }
-        tables.setIncoming(peer, at(peer) + HEAD + host.me() * tables.bytesPerPeer());
+        if (peer != host.me()) {
+          tables.setIncoming(peer, at(peer));
+        }
       }
       tables.check();
       return true;
+    }
+
+    private long note(int peer) {
+      return host.block(peer).note(host.stamp());
     }
 
     private CollectiveException differentUpdates(int peer, long updates) {
@@ -263,7 +264,7 @@ final class RaggedCollectives {
     /** Whether all ranks have deposited their rows. */
     private boolean hasAllRows() {
       for (int peer = 0; peer < host.size(); peer++) {
-        if (Memory.getLong(at(peer) + 8) == 0) {
+        if ((note(peer) & 1) == 0) {
           return false;
         }
       }
@@ -275,7 +276,7 @@ final class RaggedCollectives {
       long rowBytes = rowBytes(operation);
       for (int peer = 0; peer < host.size(); peer++) {
         boolean own = peer == host.me();
-        long rows = at(peer) + tables.place(peer);
+        long rows = own ? 0 : at(peer) + tables.place(peer);
         for (int update = 0; update < tables.updates(); update++) {
           long from =
               own ? operation.send().address() + tables.sendOffset(peer, update) * rowBytes : rows;
@@ -309,6 +310,12 @@ final class RaggedCollectives {
     private final long[] incoming;
     private RaggedAllToAll operation;
     private int updates;
+    private long receiveRows;
+
+    /** The table for this rank. */
+    private long own;
+
+    /** The tables for the other ranks, one after the other. */
     private long outgoing;
 
     RaggedTables(int me, int nranks) {
@@ -325,17 +332,26 @@ final class RaggedCollectives {
     void fill(RaggedAllToAll next) {
       long bytes = bytes(next.layout().updates(nranks));
       long memory = scratch.address(2L * nranks * bytes);
-      fill(next, memory);
+      fill(next, memory, memory + bytes);
       for (int peer = 0; peer < nranks; peer++) {
-        incoming[peer] = memory + (peer == me ? peer : nranks + peer) * bytes;
+        if (peer != me) {
+          incoming[peer] = memory + (nranks + peer) * bytes;
+        }
       }
     }
 
-    /** Fills the tables for all peers, one after the other from an address. */
-    void fill(RaggedAllToAll next, long memory) {
+    /** Fills the tables for the other ranks at an address, and the one for this rank elsewhere. */
+    void fillDeposit(RaggedAllToAll next, long others) {
+      fill(next, scratch.address(bytes(next.layout().updates(nranks))), others);
+    }
+
+    private void fill(RaggedAllToAll next, long forMe, long others) {
       operation = next;
       updates = next.layout().updates(nranks);
-      outgoing = memory;
+      receiveRows = next.layout().rows(next.receive().count());
+      own = forMe;
+      outgoing = others;
+      incoming[me] = forMe;
       for (int peer = 0; peer < nranks; peer++) {
         fill(peer, outgoing(peer));
       }
@@ -343,7 +359,7 @@ final class RaggedCollectives {
 
     private void fill(int peer, long table) {
       RaggedLayout layout = operation.layout();
-      Memory.putLong(table, receiveRows());
+      Memory.putLong(table, receiveRows);
       for (int update = 0; update < updates; update++) {
         int entry = peer * updates + update;
         long at = entry(table, update);
@@ -352,10 +368,6 @@ final class RaggedCollectives {
         Memory.putLong(at + 16, layout.sendOffset(entry));
         Memory.putLong(at + 24, layout.receiveSize(entry));
       }
-    }
-
-    private long receiveRows() {
-      return operation.receive().count() / operation.layout().rowElements();
     }
 
     private static long entry(long table, int update) {
@@ -370,9 +382,14 @@ final class RaggedCollectives {
       return bytes(updates);
     }
 
-    /** The table for a peer. */
+    /** The table for a rank. */
     long outgoing(int peer) {
-      return outgoing + peer * bytesPerPeer();
+      return peer == me ? own : outgoing + place(me, peer) * bytesPerPeer();
+    }
+
+    /** The place of the table for a rank among those of a sender, which has none for itself. */
+    private static int place(int sender, int receiver) {
+      return receiver < sender ? receiver : receiver - 1;
     }
 
     /** The address of the table of a peer. */
@@ -380,8 +397,9 @@ final class RaggedCollectives {
       return incoming[peer];
     }
 
-    void setIncoming(int peer, long table) {
-      incoming[peer] = table;
+    /** Takes the table for this rank from all tables of a peer. */
+    void setIncoming(int peer, long tables) {
+      incoming[peer] = tables + place(peer, me) * bytesPerPeer();
     }
 
     /** Sets where the rows for a peer are in this rank's deposit. */
@@ -415,7 +433,6 @@ final class RaggedCollectives {
      */
     void check() {
       RaggedLayout layout = operation.layout();
-      long rows = receiveRows();
       for (int peer = 0; peer < nranks; peer++) {
         long peerRows = Memory.getLong(incoming[peer]);
         for (int update = 0; update < updates; update++) {
@@ -427,7 +444,7 @@ final class RaggedCollectives {
               layout.receiveSize(entry),
               size(peer, update),
               targetOffset(peer, update),
-              rows);
+              receiveRows);
           RaggedLayout.checkUpdate(
               me,
               peer,

@@ -5,6 +5,7 @@ import io.weft.collectives.AllGather;
 import io.weft.collectives.AllReduce;
 import io.weft.collectives.AllToAll;
 import io.weft.collectives.Broadcast;
+import io.weft.collectives.Division;
 import io.weft.collectives.Gather;
 import io.weft.collectives.Operation;
 import io.weft.collectives.RaggedAllToAll;
@@ -61,12 +62,19 @@ final class SharedMemoryEngine implements CollectiveEngine {
    */
   private static final int MAX_STAGED_PARTS = 1 << 20;
 
+  /**
+   * As {@link #MAX_STAGED_PARTS}, if ranks take turns on processors: every chunk then costs
+   * switches between ranks. Measured at four times the limit: two thirds of the time.
+   */
+  private static final int MAX_STAGED_PARTS_WHEN_CROWDED = 64 << 10;
+
   private final HostRanks host;
   private final SymmetricTable table;
   private final int slotBytes;
   private final int smallBytes;
   private final int raggedBytes;
   private final int mostOfParts;
+  private final int stagedBesideKernel;
   private final OneShotCollectives oneShot;
   private final StagedCollectives staged;
   private final InPlaceCollectives inPlace;
@@ -93,6 +101,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     this.slotBytes = sizes.slotBytes();
     this.smallBytes = Math.min(slotBytes, crowded ? SMALL_BYTES_WHEN_CROWDED : SMALL_BYTES);
     this.mostOfParts = crowded ? MAX_DEPOSIT_WHEN_CROWDED : MAX_DEPOSIT;
+    this.stagedBesideKernel = crowded ? MAX_STAGED_PARTS_WHEN_CROWDED : MAX_STAGED_PARTS;
     this.raggedBytes = kernel.isEmpty() || crowded ? slotBytes : MAX_RAGGED_DEPOSIT;
     Reductions reductions = new Reductions();
     this.oneShot = new OneShotCollectives(host, reductions);
@@ -326,8 +335,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean stages = host.size() == 2 || send.bytes() <= MAX_STAGED_PARTS;
-    boolean byKernel = kernel != null && !stages;
+    boolean byKernel = kernel != null && host.size() > 2 && send.bytes() > stagedBesideKernel;
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -345,7 +353,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    if (stages) {
+    if (host.size() == 2 || send.bytes() <= MAX_STAGED_PARTS) {
       staged.allToAll(send, operation.receive());
       return Algorithm.STAGED;
     }
@@ -366,7 +374,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     if (byKernel) {
       host.writeAddress(send.overlaps(receive) ? 0 : send.address());
     } else {
-      depositIfPrivate(send, send.bytes(), send.bytes() / host.size());
+      depositIfPrivate(send, send.bytes(), Division.quotient(send.bytes(), host.size()));
     }
     host.enter(call);
   }

@@ -1,5 +1,7 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.Division;
+
 /**
  * Divides a run of elements between ranks: equally but for rounding, and cut at multiples of 128
  * bytes so that no two ranks write to one line.
@@ -19,7 +21,7 @@ final class Shares {
   Shares(long count, int ranks, int elementBytes) {
     this.count = count;
     this.ranks = ranks;
-    this.granule = Math.max(1, LINE / elementBytes);
+    this.granule = Math.max(1, Division.quotient(LINE, elementBytes));
   }
 
   /** The first element of a rank's share. For the number of ranks, the end. */
@@ -29,11 +31,12 @@ final class Shares {
 
   /** count * rank / ranks without overflow. */
   private long exact(int rank) {
-    return count / ranks * rank + count % ranks * rank / ranks;
+    long each = Division.quotient(count, ranks);
+    return each * rank + Division.quotient((count - each * ranks) * rank, ranks);
   }
 
   private long roundUp(long element) {
-    return (element + granule - 1) / granule * granule;
+    return Division.quotient(element + granule - 1, granule) * granule;
   }
 
   long length(int rank) {

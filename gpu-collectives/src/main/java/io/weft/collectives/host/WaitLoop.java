@@ -15,13 +15,13 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class WaitLoop {
   private static final int SPINS = 1000;
-  private static final int SPINS_WHEN_CROWDED = 20;
+  private static final int SPINS_WHEN_CROWDED = 3;
 
   /** Polling a socket is a system call, which is slow enough on its own. */
   private static final int SPINS_ON_SOCKETS = 20;
 
   /**
-   * The number of rounds that do not read the clock, because a read takes as long as half of such a
+   * The number of spins that do not read the clock, because a read takes as long as half of such a
    * wait.
    */
   private static final int UNCLOCKED = 16;
@@ -34,6 +34,7 @@ final class WaitLoop {
 
   private final WaitCheck watch;
   private final int spins;
+  private final int unclocked;
   private Runnable progress;
   private int rounds;
   private int moves;
@@ -56,6 +57,7 @@ final class WaitLoop {
       this.spins =
           ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : SPINS_WHEN_CROWDED;
     }
+    this.unclocked = Math.min(UNCLOCKED, spins);
   }
 
   /** Sets an action to run while waiting; null for none. */
@@ -78,7 +80,7 @@ final class WaitLoop {
   @SuppressWarnings("ThreadPriorityCheck") // The other rank may need this processor.
   void idle(AwaitedRanks awaited) {
     rounds++;
-    if (!clocked && rounds > UNCLOCKED) {
+    if (!clocked && rounds > unclocked) {
       clocked = true;
       startNanos = System.nanoTime();
     }

@@ -84,6 +84,24 @@ class KernelCopyTest {
     }
   }
 
+  /** Ranks that take turns on processors read parts of a quarter MiB by the kernel. */
+  @ParameterizedTest
+  @CsvSource({"2, 262144", "3, 262143", "4, 262144"})
+  void anAllToAllIsStagedUnlessItIsLargeForTheProcessors(int nranks, int bytes) {
+    boolean crowded = Runtime.getRuntime().availableProcessors() < nranks;
+    boolean byKernel = nranks > 2 && crowded;
+    try (RankGang gang = gang(nranks, rank -> true)) {
+      gang.run(
+          communicator -> {
+            TypedBuffer send = CommunicatorContract.buffer(DataType.INT8, bytes);
+            TypedBuffer receive = CommunicatorContract.buffer(DataType.INT8, bytes);
+            communicator.run(new AllToAll(send, receive));
+            Algorithm way = byKernel ? Algorithm.KERNEL_COPY : Algorithm.STAGED;
+            assertThat(communicator.metrics().total(way).calls()).isEqualTo(1);
+          });
+    }
+  }
+
   /**
    * Two ranks stage their rows, whose streams differ in length. Of more ranks, runs of 0 to 2 KB
    * are messages, and runs of 200 KB are read by the kernel.

@@ -15,7 +15,6 @@ import io.weft.collectives.contract.RankGang;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -56,16 +55,17 @@ class RaggedDepositsTest {
     }
   }
 
-  /** Rows of 2000 updates, of which a slot does not hold the tables. */
-  @Test
-  void twoRanksStageRowsWhoseTablesAreMessages() {
-    try (RankGang gang = gang(2, true)) {
+  /** Rows of 2100 updates, of which a slot does not hold the tables. */
+  @ParameterizedTest
+  @CsvSource({"2, true, STAGED", "3, true, KERNEL_COPY", "3, false, PAIRWISE"})
+  void tablesWithoutRoomAreMessages(int nranks, boolean kernel, Algorithm ofRows) {
+    try (RankGang gang = gang(nranks, kernel)) {
       gang.run(
           communicator -> {
             RaggedContract.Sizes sizes =
                 (from, to, update) -> (from + to + update) % 3 * 90L * from;
-            RaggedContract.exchange(communicator, DataType.INT16, 2000, 1, sizes);
-            assertThat(calls(communicator, Algorithm.STAGED)).isEqualTo(1);
+            RaggedContract.exchange(communicator, DataType.INT16, 2100, 1, sizes);
+            assertThat(calls(communicator, ofRows)).isEqualTo(1);
           });
     }
   }
@@ -76,7 +76,7 @@ class RaggedDepositsTest {
 
   /** Rank 0 has 1 update, rank 1 more: one time more than a slot has room for. */
   @ParameterizedTest
-  @ValueSource(ints = {3, 2000})
+  @ValueSource(ints = {3, 2100})
   void differentNumbersOfUpdatesAreNamedByBothRanks(int updates) {
     try (RankGang gang = gang(2, true)) {
       List<CollectiveException> failures =

@@ -117,8 +117,8 @@ public record CollectivesReport(
    * The figures of one side in one case.
    *
    * @param side its name
-   * @param seconds of one operation on the slowest rank, by run
-   * @param cpuSeconds of one operation on all ranks and threads together, by run
+   * @param seconds of one operation on the slowest rank, by block
+   * @param cpuSeconds of one operation on all ranks and threads together, by block
    * @param errors number of wrong elements
    * @param algorithm that the side reports; empty if it reports none
    */

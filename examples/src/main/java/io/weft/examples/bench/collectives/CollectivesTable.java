@@ -129,9 +129,9 @@ final class CollectivesTable {
     List<String> notes = new ArrayList<>();
     notes.add(
         "Sizes, algbw and busbw as in nccl-tests; busbw of a ragged all-to-all without the part"
-            + " that a rank keeps. Time is the median of the slowest rank. CPU is of"
-            + " all ranks and threads together. Both are per operation, after every side has"
-            + " repeated the operation until it got no faster.");
+            + " that a rank keeps. Time is that of the slowest rank, the median of short blocks, of"
+            + " which a run has up to 8. CPU is of all ranks and threads together. Both are per"
+            + " operation, after every side has repeated the operation until it got no faster.");
     notes.add(
         "× copy: algbw as a part of the speed at which one thread copies alone; faster: than"
             + " OpenMPI.");
