@@ -19,7 +19,7 @@ import picocli.CommandLine.Option;
       "Measures what collectives between processes of this machine cost, in the manner of"
           + " nccl-tests. Weft alternates with OpenMPI, where OpenMPI is installed with its"
           + " compiler wrapper (Debian: openmpi-bin, libopenmpi-dev, gcc).",
-      "With --quick it measures fewer operations and sizes and ends within a minute. Writes a"
+      "With --quick it measures fewer operations and sizes and ends within three minutes. Writes a"
           + " table, JSON, Markdown and a chart."
     })
 public final class CollectivesBenchCommand implements Callable<Integer> {
