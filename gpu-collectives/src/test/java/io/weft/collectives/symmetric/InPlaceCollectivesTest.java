@@ -262,8 +262,8 @@ class InPlaceCollectivesTest {
                   });
               communicator.barrier();
             }
-            // Beside the tables a slot has room for 20 rows of 2 ranks or 8 of 3; those of 5 fill
-            // it.
+            // A slot has room for the tables and 20 rows of 2 ranks, or the tables and 8 rows of 3.
+            // It has no room for the tables of 5 ranks.
             assertThat(communicator.metrics().total(Algorithm.IN_PLACE).calls()).isEqualTo(inPlace);
           });
     }
