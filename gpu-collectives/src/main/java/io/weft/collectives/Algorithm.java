@@ -3,8 +3,8 @@ package io.weft.collectives;
 import java.util.Locale;
 
 /**
- * The algorithm that carried out an operation. It depends on size and topology, and is the same on
- * every rank.
+ * The algorithm that carried out an operation. It depends on size, topology and what the ranks of a
+ * host measured. It is the same on every rank.
  */
 public enum Algorithm {
   /** One rank, or no data to move. */

@@ -16,6 +16,7 @@ import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.Topology;
 import io.weft.collectives.host.CollectiveEngine.TrivialEngine;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.collectives.host.PointToPoint.PairMessages;
 import io.weft.collectives.host.PointToPoint.RankGroup;
@@ -99,7 +100,13 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
               .map(processes -> new KernelCopyCollectives(hostRanks, waiting, processes));
       local =
           new SharedMemoryEngine(
-              hostRanks, regions.table(), members, sizes, localPeers.areCrowded(), kernel);
+              hostRanks,
+              regions.table(),
+              members,
+              sizes,
+              localPeers.areCrowded(),
+              kernel,
+              localPeers.kernelCopy() == KernelCopy.MEASURED);
     }
     if (topology.isOneHost()) {
       return local;

@@ -13,6 +13,7 @@ import io.weft.collectives.bootstrap.RankFolder;
 import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.device.Deadline;
 import io.weft.memory.MappedSegment;
 import java.io.ByteArrayInputStream;
@@ -138,6 +139,7 @@ public final class HostCommunicators implements CommunicatorFactory {
           HostIdentity.PROCESS.toString(),
           ProcessMemory.own(HostIdentity.PROCESS),
           Runtime.getRuntime().availableProcessors(),
+          options.kernelCopy(),
           folder.path().toString(),
           folder.token());
     }
@@ -210,7 +212,7 @@ public final class HostCommunicators implements CommunicatorFactory {
               options.symmetricOptions(),
               topology,
               new LocalPeers(
-                  bootstrap.rank(), mapped, copiesByKernel(local, refusals), isCrowded(local)),
+                  bootstrap.rank(), mapped, kernelCopy(local, refusals), isCrowded(local)),
               topology.isOneHost() ? RemoteRanks.NONE : connectRemote(),
               resources);
       start(communicator);
@@ -234,7 +236,7 @@ public final class HostCommunicators implements CommunicatorFactory {
 
     /** Why this rank does not read the memory of all ranks of its host by the kernel. */
     private Optional<String> kernelCopyRefusal(List<Integer> local) {
-      if (!options.kernelCopy()) {
+      if (options.kernelCopy() == KernelCopy.NEVER) {
         return Optional.of("the options forbid it");
       }
       ProcessMemory memory = new ProcessMemory();
@@ -255,7 +257,7 @@ public final class HostCommunicators implements CommunicatorFactory {
      * Decides from what all ranks of the host found out, so that all decide the same. Logs each
      * reason once.
      */
-    private boolean copiesByKernel(List<Integer> local, List<byte[]> refusals) {
+    private KernelCopy kernelCopy(List<Integer> local, List<byte[]> refusals) {
       for (int rank : local) {
         String reason = new String(refusals.get(rank), StandardCharsets.UTF_8);
         if (!reason.isEmpty()) {
@@ -266,10 +268,12 @@ public final class HostCommunicators implements CommunicatorFactory {
                 rank,
                 reason);
           }
-          return false;
+          return KernelCopy.NEVER;
         }
       }
-      return true;
+      return local.stream().allMatch(rank -> addresses.get(rank).kernelCopy() == KernelCopy.ALWAYS)
+          ? KernelCopy.ALWAYS
+          : KernelCopy.MEASURED;
     }
 
     private boolean isCrowded(List<Integer> local) {
@@ -357,6 +361,7 @@ public final class HostCommunicators implements CommunicatorFactory {
      * @param process differs between processes, also between restarts with one process id
      * @param location of the process, for readers of its memory
      * @param processors that it may use
+     * @param kernelCopy its option
      * @param folder of its segments
      * @param token content of the token file in the folder
      */
@@ -365,10 +370,11 @@ public final class HostCommunicators implements CommunicatorFactory {
         String process,
         ProcessMemory.Location location,
         int processors,
+        KernelCopy kernelCopy,
         String folder,
         String token) {
       /** Increases when the meaning of any message between ranks changes. */
-      private static final int VERSION = 4;
+      private static final int VERSION = 5;
 
       byte[] encode() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -379,6 +385,7 @@ public final class HostCommunicators implements CommunicatorFactory {
         out.writeLong(location.id());
         out.writeLong(location.probe());
         out.writeInt(processors);
+        out.writeByte(kernelCopy.ordinal());
         out.writeUTF(folder);
         out.writeUTF(token);
         return bytes.toByteArray();
@@ -396,8 +403,17 @@ public final class HostCommunicators implements CommunicatorFactory {
             in.readUTF(),
             new ProcessMemory.Location(in.readLong(), in.readLong()),
             in.readInt(),
+            decodeKernelCopy(in.readByte()),
             in.readUTF(),
             in.readUTF());
+      }
+
+      private static KernelCopy decodeKernelCopy(byte ordinal) throws IOException {
+        KernelCopy[] options = KernelCopy.values();
+        if (ordinal < 0 || ordinal >= options.length) {
+          throw new IOException("a rank has option " + ordinal + " of copies by the kernel");
+        }
+        return options[ordinal];
       }
 
       UUID processId() {

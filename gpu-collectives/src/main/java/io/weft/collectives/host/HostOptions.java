@@ -18,8 +18,8 @@ import java.util.Optional;
  *     the running kernel
  * @param bindHost the address at which ranks of other hosts reach this one
  * @param network whether ranks may be on different hosts; without it they must share memory
- * @param kernelCopy whether large operations may read the private buffers of other processes by the
- *     kernel; used if all ranks of a host allow it and their kernel permits it
+ * @param kernelCopy whether large operations read the private buffers of other processes by the
+ *     kernel; they do not if a rank of the host has {@link KernelCopy#NEVER}
  * @param sizes the sizes of the buffers in shared memory; the same on all ranks
  * @param symmetric of the communicators' symmetric buffers; empty for memory in the folder
  * @param machine the capabilities of this machine, which decide the paths
@@ -29,7 +29,7 @@ public record HostOptions(
     Optional<String> hostIdentity,
     String bindHost,
     boolean network,
-    boolean kernelCopy,
+    KernelCopy kernelCopy,
     BufferSizes sizes,
     Optional<SymmetricOptions> symmetric,
     Capabilities machine) {
@@ -53,7 +53,7 @@ public record HostOptions(
         Optional.empty(),
         "127.0.0.1",
         true,
-        true,
+        KernelCopy.MEASURED,
         BufferSizes.DEFAULT,
         Optional.empty(),
         machine);
@@ -100,10 +100,9 @@ public record HostOptions(
         folder, hostIdentity, bindHost, allowed, kernelCopy, sizes, symmetric, machine);
   }
 
-  /** Allows or forbids reads of the memory of other ranks' processes by the kernel. */
-  public HostOptions withKernelCopy(boolean allowed) {
+  public HostOptions withKernelCopy(KernelCopy other) {
     return new HostOptions(
-        folder, hostIdentity, bindHost, network, allowed, sizes, symmetric, machine);
+        folder, hostIdentity, bindHost, network, other, sizes, symmetric, machine);
   }
 
   public HostOptions withSizes(BufferSizes other) {
@@ -118,6 +117,22 @@ public record HostOptions(
 
   SymmetricOptions symmetricOptions() {
     return symmetric.orElseGet(() -> SymmetricOptions.in(folder));
+  }
+
+  /**
+   * When ranks of one host read private buffers of other processes by the kernel, where it permits
+   * that.
+   */
+  public enum KernelCopy {
+    /** Never. */
+    NEVER,
+    /**
+     * For large operations. Two ranks measure whether their exchanges are faster through shared
+     * memory.
+     */
+    MEASURED,
+    /** For large operations, without a measurement if all ranks have this option. */
+    ALWAYS
   }
 
   /**

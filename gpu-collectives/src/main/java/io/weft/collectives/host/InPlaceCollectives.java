@@ -8,7 +8,6 @@ import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.TypedBuffer;
-import io.weft.memory.Memory;
 
 /**
  * Large operations on symmetric buffers, which every rank of the host can reach. See {@link
@@ -157,7 +156,7 @@ final class InPlaceCollectives {
 
   static void copy(long from, long to, long bytes) {
     if (from != to) {
-      Memory.copy(from, to, bytes);
+      LibraryCopy.copyToAny(from, to, bytes);
     }
   }
 
@@ -215,7 +214,7 @@ final class InPlaceCollectives {
     for (int i = 0; i < host.size(); i++) {
       int peer = host.after(i);
       for (int entry = peer * updates; entry < (peer + 1) * updates; entry++) {
-        Memory.copy(
+        LibraryCopy.copyToAny(
             operation.send().address() + layout.sendOffset(entry) * rowBytes,
             receive(peer) + layout.targetOffset(entry) * rowBytes,
             layout.sendSize(entry) * rowBytes);

@@ -4,8 +4,8 @@ import io.weft.collectives.CollectiveException;
 import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.host.HostCommunicator.Call;
-import io.weft.memory.Memory;
 import java.util.List;
+import java.util.function.IntToLongFunction;
 
 /**
  * Large operations on private buffers, with one copy by the kernel from the buffer of the owner to
@@ -111,24 +111,45 @@ final class KernelCopyCollectives {
 
   /** Requires that no rank's buffers overlap. */
   void allToAll(Call call, TypedBuffer send, TypedBuffer receive) {
+    allToAll(call, this::send, send, receive);
+  }
+
+  /**
+   * As the other one, but without an entry.
+   *
+   * @param sends the addresses of the send buffers of all other ranks, by their index
+   */
+  void allToAll(Call call, IntToLongFunction sends, TypedBuffer send, TypedBuffer receive) {
     long part = send.bytes() / host.size();
     long own = host.me() * part;
-    Memory.copy(send.address() + own, receive.address() + own, part);
+    LibraryCopy.copyToAny(send.address() + own, receive.address() + own, part);
     for (int distance = 1; distance < host.size(); distance++) {
       int peer = host.after(distance);
-      read(call, peer, send(peer) + own, receive.address() + peer * part, part);
+      read(call, peer, sends.applyAsLong(peer) + own, receive.address() + peer * part, part);
     }
     host.sync();
+  }
+
+  void allGather(Call call, TypedBuffer send, TypedBuffer receive) {
+    long own = receive.address() + host.me() * send.bytes();
+    InPlaceCollectives.copy(send.address(), own, send.bytes());
+    readAll(call, send.bytes(), receive);
+    host.sync();
+  }
+
+  /** Reads the send buffers of all other ranks to their places. */
+  private void readAll(Call call, long bytes, TypedBuffer receive) {
+    for (int distance = 1; distance < host.size(); distance++) {
+      int peer = host.after(distance);
+      read(call, peer, send(peer), receive.address() + peer * bytes, bytes);
+    }
   }
 
   void gather(Call call, int root, TypedBuffer send, TypedBuffer receive) {
     if (root == host.me()) {
       long own = receive.address() + host.me() * send.bytes();
       InPlaceCollectives.copy(send.address(), own, send.bytes());
-      for (int distance = 1; distance < host.size(); distance++) {
-        int peer = host.after(distance);
-        read(call, peer, send(peer), receive.address() + peer * send.bytes(), send.bytes());
-      }
+      readAll(call, send.bytes(), receive);
     }
     host.sync();
   }

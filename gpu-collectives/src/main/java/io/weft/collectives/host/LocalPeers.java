@@ -5,6 +5,7 @@ import io.weft.collectives.CollectiveException.Kind;
 import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostCommunicator.Call;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.host.MessageChannel.ByteLink;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.collectives.host.TimeoutDiagnosis.RankStatus;
@@ -21,7 +22,7 @@ import java.util.Optional;
 final class LocalPeers {
   private final int me;
   private final List<Peer> all;
-  private final boolean readable;
+  private final KernelCopy kernelCopy;
   private final boolean crowded;
 
   /**
@@ -38,19 +39,26 @@ final class LocalPeers {
    * Creates the view of all ranks of the host.
    *
    * @param me rank of this one in the communicator
-   * @param readable whether each of these ranks can read the memory of the others by the kernel
+   * @param kernelCopy when each of these ranks reads the memory of the others by the kernel
    * @param crowded whether they are more than the processors that one of them may use
    */
-  LocalPeers(int me, List<Peer> all, boolean readable, boolean crowded) {
+  LocalPeers(int me, List<Peer> all, KernelCopy kernelCopy, boolean crowded) {
     this.me = me;
     this.all = List.copyOf(all);
-    this.readable = readable;
+    this.kernelCopy = kernelCopy;
     this.crowded = crowded;
   }
 
   /** The processes of these ranks, if each can read the memory of the others by the kernel. */
   Optional<List<Integer>> readableProcesses() {
-    return readable ? Optional.of(all.stream().map(Peer::process).toList()) : Optional.empty();
+    return kernelCopy == KernelCopy.NEVER
+        ? Optional.empty()
+        : Optional.of(all.stream().map(Peer::process).toList());
+  }
+
+  /** When these ranks read each other's memory by the kernel. */
+  KernelCopy kernelCopy() {
+    return kernelCopy;
   }
 
   /** Whether these ranks are more than the processors that one of them may use. */

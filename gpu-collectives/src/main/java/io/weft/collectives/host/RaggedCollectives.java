@@ -99,7 +99,7 @@ final class RaggedCollectives {
         long sent = layout.sendSize(entry) * rowBytes;
         long to = operation.receive().address() + tables.targetOffset(peer, update) * rowBytes;
         if (peer == me) {
-          Memory.copy(from, to, sent);
+          LibraryCopy.copyToAny(from, to, sent);
         } else {
           if (sent <= maxBytes) {
             pairs.send(call, 1 + update, peer, from, sent);
@@ -188,12 +188,14 @@ final class RaggedCollectives {
      *
      * @param inPlace of the same entry
      * @param kernel null if a rank cannot read the memory of the others
+     * @param trial null then, and for more than two ranks
      */
     Algorithm exchange(
         Call call,
         RaggedAllToAll operation,
         InPlaceCollectives inPlace,
-        KernelCopyCollectives kernel) {
+        KernelCopyCollectives kernel,
+        KernelCopyTrial trial) {
       boolean checked = check();
       if (checked && hasAllRows()) {
         take(operation);
@@ -206,7 +208,8 @@ final class RaggedCollectives {
         inPlace.raggedAllToAll(operation, tables.updates());
         return Algorithm.IN_PLACE;
       }
-      if (stages.isPair()) {
+      if (stages.isPair()
+          && (trial == null || !trial.prefersKernel(call, stages.bytes(operation)))) {
         stages.exchange(operation);
         return Algorithm.STAGED;
       }

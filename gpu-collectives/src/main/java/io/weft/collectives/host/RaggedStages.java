@@ -4,7 +4,6 @@ import io.weft.collectives.RaggedAllToAll;
 import io.weft.collectives.RaggedLayout;
 import io.weft.collectives.host.RaggedCollectives.RaggedTables;
 import io.weft.collectives.host.StagedCollectives.Chunks;
-import io.weft.memory.Memory;
 
 /**
  * The rows of a ragged all-to-all of two ranks, through their stages. Each rank sends the other one
@@ -37,7 +36,7 @@ final class RaggedStages {
     RaggedLayout layout = operation.layout();
     long rowBytes = layout.rowElements() * operation.send().type().bytes();
     for (int update = 0; update < tables.updates(); update++) {
-      Memory.copy(
+      LibraryCopy.copyToAny(
           sent(operation, me, update),
           receive + tables.targetOffset(me, update) * rowBytes,
           tables.size(me, update) * rowBytes);
@@ -63,7 +62,7 @@ final class RaggedStages {
                 chunk,
                 update -> tables.size(peer, update) * rowBytes,
                 (update, inUpdate, inChunk, bytes) ->
-                    Memory.copy(
+                    LibraryCopy.copyToAny(
                         from + inChunk,
                         receive + tables.targetOffset(peer, update) * rowBytes + inUpdate,
                         bytes));
@@ -77,6 +76,15 @@ final class RaggedStages {
     long rowBytes = layout.rowElements() * operation.send().type().bytes();
     return operation.send().address()
         + layout.sendOffset(rank * tables.updates() + update) * rowBytes;
+  }
+
+  /** Twice the bytes of the longer one of the two streams, as if own rows were as many. */
+  long bytes(RaggedAllToAll operation) {
+    RaggedLayout layout = operation.layout();
+    return 2
+        * longestRows(layout, 1 - host.me())
+        * layout.rowElements()
+        * operation.send().type().bytes();
   }
 
   /** The rows of the longer one of the two streams. */

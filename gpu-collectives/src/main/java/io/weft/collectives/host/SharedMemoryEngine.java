@@ -22,7 +22,7 @@ import java.util.Optional;
  * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
  * place when symmetric buffers allow it. Otherwise they run in one shot while the data fits a slot,
  * then staged. Large gathers, scatters and parts of many ranks go by the kernel's copy if all ranks
- * can read each other, or else pairwise.
+ * can read each other, or else pairwise. Two ranks measure whether it is faster than stages.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
  * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers
@@ -58,7 +58,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
 
   /**
    * Up to here stages are faster than the kernel for an all-to-all of many ranks, whose pieces are
-   * the shorter the more ranks there are. For two ranks stages are always faster.
+   * the shorter the more ranks there are.
    */
   private static final int MAX_STAGED_PARTS = 1 << 20;
 
@@ -82,12 +82,16 @@ final class SharedMemoryEngine implements CollectiveEngine {
   private final RaggedCollectives.Deposits raggedDeposits;
   private final KernelCopyCollectives kernel;
 
+  /** Null for more than two ranks, and if one cannot read the memory of the other. */
+  private final KernelCopyTrial trial;
+
   /**
    * The engine of a host.
    *
    * @param members the ranks of this host, by their index on it
    * @param crowded whether the host has more ranks than processors; the same on all ranks
    * @param kernel empty when a rank of the host cannot read the memory of the others
+   * @param measured false if two ranks use it without a measurement
    */
   SharedMemoryEngine(
       HostRanks host,
@@ -95,7 +99,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
       RankGroup members,
       BufferSizes sizes,
       boolean crowded,
-      Optional<KernelCopyCollectives> kernel) {
+      Optional<KernelCopyCollectives> kernel,
+      boolean measured) {
     this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
@@ -111,6 +116,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
     RaggedCollectives ragged = new RaggedCollectives(members);
     this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, staged, slotBytes);
     this.kernel = kernel.orElse(null);
+    this.trial =
+        host.size() == 2 && kernel.isPresent()
+            ? new KernelCopyTrial(host, staged, this.kernel, measured)
+            : null;
   }
 
   @Override
@@ -168,6 +177,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
   /** Whether an operation that is not in place uses copies by the kernel; the same on all ranks. */
   private boolean copiesByKernel(long bytes, int maxDeposit) {
     return kernel != null && bytes > maxDeposit;
+  }
+
+  private boolean mayBeByKernel(long bytes) {
+    return trial != null && trial.mayPreferKernel(bytes);
   }
 
   /**
@@ -300,7 +313,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    enterGathering(call, send, operation.receive());
+    boolean byKernel = mayBeByKernel(operation.receive().bytes());
+    enterGathering(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allGatherByReading(send, operation.receive());
       return Algorithm.IN_PLACE;
@@ -309,7 +323,11 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allGatherByWriting(send);
       return Algorithm.IN_PLACE;
     }
-    if (continuesInOneShot(send.bytes())) {
+    if (byKernel && trial.prefersKernel(call, operation.receive().bytes())) {
+      kernel.allGather(call, send, operation.receive());
+      return Algorithm.KERNEL_COPY;
+    }
+    if (continuesInOneShot(send.bytes(), !byKernel)) {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
@@ -318,9 +336,13 @@ final class SharedMemoryEngine implements CollectiveEngine {
   }
 
   /** Enters, and copies this rank's own part to its place while the others are still arriving. */
-  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive) {
+  private void enterGathering(Call call, TypedBuffer send, TypedBuffer receive, boolean byKernel) {
     host.prepareEntry(call, table.describe(send), table.describe(receive));
-    depositIfPrivate(send, send.bytes(), 0);
+    if (byKernel) {
+      host.writeAddress(send.address());
+    } else {
+      depositIfPrivate(send, send.bytes(), 0);
+    }
     host.announce();
     if (inPlace.reachesSend(host.me())) {
       InPlaceCollectives.copy(
@@ -335,7 +357,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allToAll(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = kernel != null && host.size() > 2 && send.bytes() > stagedBesideKernel;
+    boolean byKernel =
+        host.size() == 2
+            ? mayBeByKernel(send.bytes())
+            : copiesByKernel(send.bytes(), stagedBesideKernel);
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allToAllByReading(send, operation.receive());
@@ -345,7 +370,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allToAllByWriting(send);
       return Algorithm.IN_PLACE;
     }
-    if (byKernel && kernel.reachesSends()) {
+    if (byKernel && kernel.reachesSends() && prefersKernel(call, send.bytes())) {
       kernel.allToAll(call, send, operation.receive());
       return Algorithm.KERNEL_COPY;
     }
@@ -377,6 +402,10 @@ final class SharedMemoryEngine implements CollectiveEngine {
       depositIfPrivate(send, send.bytes(), Division.quotient(send.bytes(), host.size()));
     }
     host.enter(call);
+  }
+
+  private boolean prefersKernel(Call call, long bytes) {
+    return trial == null || trial.prefersKernel(call, bytes);
   }
 
   private Algorithm gather(Call call, Gather operation) {
@@ -437,6 +466,6 @@ final class SharedMemoryEngine implements CollectiveEngine {
     }
     raggedDeposits.put(operation, inPlace.reachesReceive(host.me()) ? smallBytes : raggedBytes);
     host.enter(call);
-    return raggedDeposits.exchange(call, operation, inPlace, kernel);
+    return raggedDeposits.exchange(call, operation, inPlace, kernel, trial);
   }
 }

@@ -8,7 +8,6 @@ import io.weft.collectives.ReduceOp;
 import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.arithmetic.Reduction;
-import io.weft.memory.Memory;
 
 /**
  * Large operations on private buffers, chunk by chunk through staging buffers. See {@link
@@ -283,7 +282,8 @@ final class StagedCollectives {
     for (int peer = 0; peer < host.size(); peer++) {
       if (peer != host.me()) {
         long share = shares.start(peer) * bytes;
-        Memory.copy(stage(peer, turn) + share, receive + share, shares.length(peer) * bytes);
+        LibraryCopy.copyToAny(
+            stage(peer, turn) + share, receive + share, shares.length(peer) * bytes);
       }
     }
   }
@@ -304,7 +304,7 @@ final class StagedCollectives {
 
   private static void copyUnlessSame(long from, long to, long bytes) {
     if (from != to) {
-      Memory.copy(from, to, bytes);
+      LibraryCopy.copyToAny(from, to, bytes);
     }
   }
 
@@ -329,7 +329,7 @@ final class StagedCollectives {
           public void work(long chunk, int turn) {
             for (int peer = 0; peer < host.size(); peer++) {
               if (peer != host.me()) {
-                Memory.copy(
+                LibraryCopy.copyToAny(
                     StagedCollectives.this.stage(peer, turn),
                     receive + peer * bytes + chunk * stageBytes,
                     length(bytes, chunk));
@@ -357,7 +357,7 @@ final class StagedCollectives {
           @Override
           public void work(long chunk, int turn) {
             if (root != host.me()) {
-              Memory.copy(
+              LibraryCopy.copyToAny(
                   StagedCollectives.this.stage(root, turn),
                   buffer + chunk * stageBytes,
                   length(bytes, chunk));
@@ -447,7 +447,7 @@ final class StagedCollectives {
           public void work(long chunk, int turn) {
             for (int peer = 0; peer < host.size(); peer++) {
               if (peer != me) {
-                Memory.copy(
+                LibraryCopy.copyToAny(
                     StagedCollectives.this.stage(peer, turn) + me * room,
                     receive.address() + peer * part + chunk * room,
                     length(chunk));

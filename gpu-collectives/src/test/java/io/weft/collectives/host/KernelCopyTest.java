@@ -27,6 +27,7 @@ import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators.HostSetup;
 import io.weft.collectives.host.HostCommunicators.HostSetup.HostIdentity;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.host.ProcessMemory.Location;
 import io.weft.logging.CapturedLogs;
 import java.nio.file.Path;
@@ -34,7 +35,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.Function;
-import java.util.function.IntPredicate;
+import java.util.function.IntFunction;
 import java.util.function.LongToDoubleFunction;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -52,14 +53,18 @@ class KernelCopyTest {
 
   @TempDir Path folder;
 
-  private RankGang gang(int nranks, IntPredicate allows) {
+  private RankGang gang(int nranks, KernelCopy ofAll) {
+    return gang(nranks, rank -> ofAll);
+  }
+
+  private RankGang gang(int nranks, IntFunction<KernelCopy> byRank) {
     List<CommunicatorFactory> factories =
         IntStream.range(0, nranks)
             .mapToObj(
                 rank ->
                     HostOptions.defaults()
                         .withFolder(folder.resolve("shm"))
-                        .withKernelCopy(allows.test(rank)))
+                        .withKernelCopy(byRank.apply(rank)))
             .<CommunicatorFactory>map(HostCommunicators::new)
             .toList();
     return RankGang.open(factories, Duration.ofSeconds(60));
@@ -67,9 +72,18 @@ class KernelCopyTest {
 
   /** Sizes around the limits of one shot, of reads by the kernel, of slots, chunks and stages. */
   @ParameterizedTest
-  @CsvSource({"2, true", "3, true", "4, true", "2, false", "3, false", "4, false"})
-  void everyOperationIsRightAroundTheLimits(int nranks, boolean allowed) {
-    try (RankGang gang = gang(nranks, rank -> allowed)) {
+  @CsvSource({
+    "2, ALWAYS",
+    "3, ALWAYS",
+    "4, ALWAYS",
+    "2, MEASURED",
+    "3, MEASURED",
+    "2, NEVER",
+    "3, NEVER",
+    "4, NEVER"
+  })
+  void everyOperationIsRightAroundTheLimits(int nranks, KernelCopy kernelCopy) {
+    try (RankGang gang = gang(nranks, kernelCopy)) {
       gang.run(
           communicator -> {
             for (int limit : new int[] {1 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20}) {
@@ -79,18 +93,17 @@ class KernelCopyTest {
               }
             }
             long byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
-            assertThat(byKernel > 0).isEqualTo(allowed);
+            assertThat(byKernel > 0).isEqualTo(kernelCopy != KernelCopy.NEVER);
           });
     }
   }
 
-  /** Ranks that take turns on processors read parts of a quarter MiB by the kernel. */
+  /** More than two ranks that take turns on processors read a quarter MiB by the kernel. */
   @ParameterizedTest
-  @CsvSource({"2, 262144", "3, 262143", "4, 262144"})
+  @CsvSource({"3, 262143", "4, 262144"})
   void anAllToAllIsStagedUnlessItIsLargeForTheProcessors(int nranks, int bytes) {
-    boolean crowded = Runtime.getRuntime().availableProcessors() < nranks;
-    boolean byKernel = nranks > 2 && crowded;
-    try (RankGang gang = gang(nranks, rank -> true)) {
+    boolean byKernel = Runtime.getRuntime().availableProcessors() < nranks;
+    try (RankGang gang = gang(nranks, KernelCopy.ALWAYS)) {
       gang.run(
           communicator -> {
             TypedBuffer send = CommunicatorContract.buffer(DataType.INT8, bytes);
@@ -102,9 +115,52 @@ class KernelCopyTest {
     }
   }
 
+  /** Both choose the same, and the measurement is no operation of the metrics. */
+  @ParameterizedTest
+  @CsvSource({"MEASURED, MEASURED", "MEASURED, ALWAYS", "ALWAYS, ALWAYS", "ALWAYS, NEVER"})
+  void twoRanksAgreeOnTheWayOfLargeData(KernelCopy first, KernelCopy second) {
+    try (RankGang gang = gang(2, rank -> rank == 0 ? first : second)) {
+      List<Long> byKernel =
+          gang.ask(
+              communicator -> {
+                for (int round = 0; round < 3; round++) {
+                  swap(communicator, 1 << 20);
+                  gather(communicator, 1 << 20);
+                }
+                long kernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
+                long staged = communicator.metrics().total(Algorithm.STAGED).calls();
+                assertThat(kernel + staged).isEqualTo(6);
+                swap(communicator, 64 << 10);
+                gather(communicator, 64 << 10);
+                assertThat(communicator.metrics().total(Algorithm.ONE_SHOT).calls()).isEqualTo(2);
+                return kernel;
+              });
+      assertThat(byKernel.get(0)).isIn(0L, 6L).isEqualTo(byKernel.get(1));
+      if (second == KernelCopy.NEVER || first == second && first == KernelCopy.ALWAYS) {
+        assertThat(byKernel.get(0)).isEqualTo(second == KernelCopy.NEVER ? 0 : 6);
+      }
+    }
+  }
+
+  private static void swap(Communicator communicator, long bytes) {
+    long count = bytes / TYPE.bytes();
+    int me = communicator.rank();
+    TypedBuffer received = mine(0, count);
+    communicator.run(new AllToAll(mine(me, count), received));
+    long part = count / 2;
+    Values.check("swap", received, i -> Values.of((int) (i / part), me * part + i % part));
+  }
+
+  private static void gather(Communicator communicator, long bytes) {
+    long part = bytes / TYPE.bytes() / 2;
+    TypedBuffer received = mine(0, 2 * part);
+    communicator.run(new AllGather(mine(communicator.rank(), part), received));
+    Values.check("gather", received, i -> Values.of((int) (i / part), i % part));
+  }
+
   /**
-   * Two ranks stage their rows, whose streams differ in length. Of more ranks, runs of 0 to 2 KB
-   * are messages, and runs of 200 KB are read by the kernel.
+   * Two ranks without the kernel stage their rows, whose streams differ in length. By the kernel,
+   * runs of 0 to 2 KB are messages, and runs of 200 KB are read.
    */
   @ParameterizedTest
   @CsvSource({"2, true", "2, false", "3, true", "4, true", "3, false"})
@@ -112,16 +168,16 @@ class KernelCopyTest {
     RaggedContract.Sizes sizes =
         (from, to, update) ->
             (update == 0 && from != 0 ? 50 : 5_600) * ((from * 7 + to * 3 + update * 5) % 4);
-    try (RankGang gang = gang(nranks, rank -> allowed)) {
+    try (RankGang gang = gang(nranks, allowed ? KernelCopy.ALWAYS : KernelCopy.NEVER)) {
       gang.run(
           communicator -> {
             for (int round = 0; round < 5; round++) {
               RaggedContract.exchange(communicator, TYPE, 3, 3, sizes);
             }
             long byKernel = communicator.metrics().total(Algorithm.KERNEL_COPY).calls();
-            assertThat(byKernel).isEqualTo(allowed && nranks > 2 ? 5 : 0);
+            assertThat(byKernel).isEqualTo(allowed ? 5 : 0);
             long staged = communicator.metrics().total(Algorithm.STAGED).calls();
-            assertThat(staged).isEqualTo(nranks == 2 ? 5 : 0);
+            assertThat(staged).isEqualTo(nranks == 2 && !allowed ? 5 : 0);
           });
     }
   }
@@ -130,7 +186,7 @@ class KernelCopyTest {
   @ParameterizedTest
   @ValueSource(ints = {2, 3})
   void stagesReduceAllTypes(int nranks) {
-    try (RankGang gang = gang(nranks, rank -> true)) {
+    try (RankGang gang = gang(nranks, KernelCopy.MEASURED)) {
       gang.run(
           communicator -> {
             for (DataType type : DataType.values()) {
@@ -258,7 +314,7 @@ class KernelCopyTest {
   void noRankReadsIfOneMayNotAndTheReasonIsLoggedOnce() {
     CapturedLogs.clear();
     HostSetup.LOGGED.clear();
-    try (RankGang gang = gang(3, rank -> rank != 1)) {
+    try (RankGang gang = gang(3, rank -> rank == 1 ? KernelCopy.NEVER : KernelCopy.MEASURED)) {
       gang.run(
           communicator -> {
             long count = 600_000;
@@ -276,7 +332,7 @@ class KernelCopyTest {
   /** Rank 1 never touches its buffer: only the root reads it. */
   @Test
   void anAddressThatIsNotMappedIsAnErrorOfAllRanksAndNamesBoth() {
-    try (RankGang gang = gang(3, rank -> true)) {
+    try (RankGang gang = gang(3, KernelCopy.MEASURED)) {
       gang.run(
           communicator -> {
             int me = communicator.rank();

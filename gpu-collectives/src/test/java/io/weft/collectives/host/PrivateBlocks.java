@@ -3,6 +3,7 @@ package io.weft.collectives.host;
 import io.weft.collectives.bootstrap.RankFolder.Liveness;
 import io.weft.collectives.host.ControlBlock.ControlLayout;
 import io.weft.collectives.host.HostOptions.BufferSizes;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.host.LocalPeers.RingLink;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.memory.Memory;
@@ -43,7 +44,7 @@ final class PrivateBlocks {
     for (int rank = 0; rank < blocks.length; rank++) {
       all.add(new LocalPeers.Peer(rank, blocks[rank], Liveness.OWN, 0));
     }
-    return new LocalPeers(me, all, false, false);
+    return new LocalPeers(me, all, KernelCopy.NEVER, false);
   }
 
   RingLink link(int from, int to) {

@@ -4,6 +4,7 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.contract.CollectivesContract;
 import io.weft.collectives.contract.FailureContract;
 import io.weft.collectives.contract.RaggedContract;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import java.nio.file.Path;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -14,6 +15,6 @@ class StagedCommunicatorTest implements CollectivesContract, RaggedContract, Fai
   @Override
   public CommunicatorFactory factory() {
     return new HostCommunicators(
-        HostOptions.defaults().withFolder(folder.resolve("shm")).withKernelCopy(false));
+        HostOptions.defaults().withFolder(folder.resolve("shm")).withKernelCopy(KernelCopy.NEVER));
   }
 }

@@ -31,7 +31,8 @@ class ProcessRanksTest {
   }
 
   private static final int VICTIM = 2;
-  private static final String STAGED = "-D" + RankProcess.NO_KERNEL_COPY + "=true";
+  private static final String STAGED = "-D" + RankProcess.KERNEL_COPY + "=NEVER";
+  private static final String BY_KERNEL = "-D" + RankProcess.KERNEL_COPY + "=ALWAYS";
 
   @TempDir Path folder;
 
@@ -105,6 +106,28 @@ class ProcessRanksTest {
     List<RankProcess> ranks =
         start(Placement.SHARED_MEMORY, nranks, Duration.ofSeconds(50), STAGED);
     assertThat(all(ranks, "check")).containsOnly("right");
+  }
+
+  /** Two ranks that have measured whether the kernel is faster, or that take it for faster. */
+  @ParameterizedTest
+  @ValueSource(strings = {"MEASURED", "ALWAYS"})
+  void twoProcessesThatReadEachOthersMemoryAreRight(String kernelCopy) throws Exception {
+    List<RankProcess> ranks =
+        start(
+            Placement.SHARED_MEMORY,
+            2,
+            Duration.ofSeconds(50),
+            "-D" + RankProcess.KERNEL_COPY + "=" + kernelCopy);
+    assertThat(all(ranks, "check")).containsOnly("right");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"swap", "gather"})
+  void oneOfTwoRanksKilledInTheMiddleOfCopiesByTheKernelIsNamed(String operation) throws Exception {
+    List<RankProcess> ranks = start(Placement.SHARED_MEMORY, 2, Duration.ofMinutes(5), BY_KERNEL);
+    assertThat(all(ranks, operation)).containsOnly("loops by the kernel");
+    ranks.get(1).signal("KILL");
+    assertThat(ranks.get(0).answer()).startsWith("DEAD [1] ").contains("rank 1");
   }
 
   /** The copies of the others end with an error when the process and its memory have ended. */

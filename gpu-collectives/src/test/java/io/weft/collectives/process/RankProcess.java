@@ -20,6 +20,7 @@ import io.weft.collectives.contract.RandomStep;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
 import io.weft.collectives.host.HostOptions;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.nccl.DeviceBuffer;
 import io.weft.collectives.nccl.GpuDoubles;
 import io.weft.collectives.symmetric.StepRecording;
@@ -48,8 +49,8 @@ import org.awaitility.Awaitility;
  * distinguish them from log lines.
  */
 final class RankProcess implements AutoCloseable {
-  /** The property that forbids copies by the kernel. */
-  static final String NO_KERNEL_COPY = "weft.test.noKernelCopy";
+  /** The property that says when the rank copies by the kernel. */
+  static final String KERNEL_COPY = "weft.test.kernelCopy";
 
   private static final int TIMEOUT_SECONDS = 150;
 
@@ -144,7 +145,9 @@ final class RankProcess implements AutoCloseable {
             HostOptions.defaults()
                 .withFolder(Path.of(args[0], args[1]))
                 .withHostIdentity(args[1])
-                .withKernelCopy(!Boolean.getBoolean(NO_KERNEL_COPY)));
+                .withKernelCopy(
+                    KernelCopy.valueOf(
+                        System.getProperty(KERNEL_COPY, KernelCopy.MEASURED.name()))));
     Rank rank =
         new Rank(
             GpuDoubles.isForThisProcess() ? ofNccl(number, hosts) : hosts,

@@ -48,14 +48,30 @@ final class CollectiveRounds {
   private final int runs;
   private final long shareNanos;
 
+  /** Whether the sides have run what all operations share. */
+  private boolean warm;
+
   CollectiveRounds(List<CollectiveSide> sides, int runs, long shareNanos) {
     this.sides = List.copyOf(sides);
     this.runs = runs;
     this.shareNanos = shareNanos;
   }
 
-  /** Checks the operation on all sides that support it, warms them up, and measures them. */
+  /**
+   * Checks the operation on all sides that support it, warms them up, and measures them. The first
+   * operation is measured twice, and only the second time counts: at first the JVM still compiles
+   * what all operations share.
+   */
   CollectivesReport.CaseResult measure(CollectiveCase test)
+      throws IOException, InterruptedException {
+    if (!warm) {
+      warm = true;
+      CollectivesReport.CaseResult unused = measureOnce(test);
+    }
+    return measureOnce(test);
+  }
+
+  private CollectivesReport.CaseResult measureOnce(CollectiveCase test)
       throws IOException, InterruptedException {
     Map<String, CollectiveSide.Timing> checks = new HashMap<>();
     Map<CollectiveSide, Long> nanosEach = new LinkedHashMap<>();
