@@ -12,9 +12,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Finds out how two ranks exchange large private data faster: through stages or with the kernel's
- * copy. Stages cost two copies, but no look-up of pages. They win where both processors reach them
- * in near caches, and lose where a cache line that changes hands costs as much as one in memory.
- * Measured on two kinds of processors: 1.9 times as fast, and 0.6 times.
+ * copy. Stages cost two copies, but no look-up of pages. They win where both processors have them
+ * in near caches, and lose where a cache line that changes hands costs as much as one in memory:
+ * there they took 1.5 times as long.
  *
  * <p>The ranks measure both ways at the first operation to which it matters. Each adds up what both
  * have measured, so they choose the same. One thread at a time.
