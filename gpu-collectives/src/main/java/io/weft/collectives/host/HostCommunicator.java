@@ -16,7 +16,6 @@ import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.Topology;
 import io.weft.collectives.host.CollectiveEngine.TrivialEngine;
 import io.weft.collectives.host.HostOptions.BufferSizes;
-import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.host.MessageChannel.ByteLink.Traffic;
 import io.weft.collectives.host.PointToPoint.PairMessages;
 import io.weft.collectives.host.PointToPoint.RankGroup;
@@ -98,15 +97,20 @@ final class HostCommunicator extends OrderedCommunicator implements InPlaceRegio
           localPeers
               .readableProcesses()
               .map(processes -> new KernelCopyCollectives(hostRanks, waiting, processes));
+      Optional<KernelCopyTrial> trial =
+          kernel
+              .filter(copies -> hostRanks.size() == 2)
+              .map(
+                  copies ->
+                      new KernelCopyTrial(
+                          hostRanks,
+                          copies,
+                          sizes.stageBytes(),
+                          localPeers.kernelCopy(),
+                          System::nanoTime));
       local =
           new SharedMemoryEngine(
-              hostRanks,
-              regions.table(),
-              members,
-              sizes,
-              localPeers.areCrowded(),
-              kernel,
-              localPeers.kernelCopy() == KernelCopy.MEASURED);
+              hostRanks, regions.table(), members, sizes, localPeers.areCrowded(), kernel, trial);
     }
     if (topology.isOneHost()) {
       return local;

@@ -127,8 +127,8 @@ public record HostOptions(
     /** Never. */
     NEVER,
     /**
-     * For large operations. Two ranks measure whether their exchanges are faster through shared
-     * memory.
+     * For large operations. Two ranks measure whether it is faster than shared memory for an
+     * all-gather, all-to-all or ragged all-to-all.
      */
     MEASURED,
     /** For large operations, without a measurement if all ranks have this option. */

@@ -111,45 +111,43 @@ final class KernelCopyCollectives {
 
   /** Requires that no rank's buffers overlap. */
   void allToAll(Call call, TypedBuffer send, TypedBuffer receive) {
-    allToAll(call, this::send, send, receive);
-  }
-
-  /**
-   * As the other one, but without an entry.
-   *
-   * @param sends the addresses of the send buffers of all other ranks, by their index
-   */
-  void allToAll(Call call, IntToLongFunction sends, TypedBuffer send, TypedBuffer receive) {
     long part = send.bytes() / host.size();
     long own = host.me() * part;
     LibraryCopy.copyToAny(send.address() + own, receive.address() + own, part);
     for (int distance = 1; distance < host.size(); distance++) {
       int peer = host.after(distance);
-      read(call, peer, sends.applyAsLong(peer) + own, receive.address() + peer * part, part);
+      read(call, peer, send(peer) + own, receive.address() + peer * part, part);
     }
     host.sync();
   }
 
   void allGather(Call call, TypedBuffer send, TypedBuffer receive) {
-    long own = receive.address() + host.me() * send.bytes();
-    InPlaceCollectives.copy(send.address(), own, send.bytes());
-    readAll(call, send.bytes(), receive);
+    allGather(call, this::send, send, receive);
+  }
+
+  /**
+   * An all-gather without an entry.
+   *
+   * @param sends the addresses of the send buffers of all other ranks, by their index
+   */
+  void allGather(Call call, IntToLongFunction sends, TypedBuffer send, TypedBuffer receive) {
+    gatherHere(call, sends, send, receive);
     host.sync();
   }
 
-  /** Reads the send buffers of all other ranks to their places. */
-  private void readAll(Call call, long bytes, TypedBuffer receive) {
+  private void gatherHere(
+      Call call, IntToLongFunction sends, TypedBuffer send, TypedBuffer receive) {
+    long bytes = send.bytes();
+    InPlaceCollectives.copy(send.address(), receive.address() + host.me() * bytes, bytes);
     for (int distance = 1; distance < host.size(); distance++) {
       int peer = host.after(distance);
-      read(call, peer, send(peer), receive.address() + peer * bytes, bytes);
+      read(call, peer, sends.applyAsLong(peer), receive.address() + peer * bytes, bytes);
     }
   }
 
   void gather(Call call, int root, TypedBuffer send, TypedBuffer receive) {
     if (root == host.me()) {
-      long own = receive.address() + host.me() * send.bytes();
-      InPlaceCollectives.copy(send.address(), own, send.bytes());
-      readAll(call, send.bytes(), receive);
+      gatherHere(call, this::send, send, receive);
     }
     host.sync();
   }

@@ -1,8 +1,10 @@
 package io.weft.collectives.host;
 
+import io.weft.collectives.AllGather;
 import io.weft.collectives.DataType;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.host.HostCommunicator.Call;
+import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.memory.Memory;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
@@ -16,18 +18,19 @@ import org.slf4j.LoggerFactory;
  * in near caches, and lose where a cache line that changes hands costs as much as one in memory:
  * there they took 1.5 times as long.
  *
- * <p>The ranks measure both ways at the first operation to which it matters. Each adds up what both
- * have measured, so they choose the same. One thread at a time.
+ * <p>The ranks measure both ways at the first operation to which it matters, which takes some
+ * milliseconds. Each adds up what both have measured, so they choose the same. One thread at a
+ * time.
  */
 final class KernelCopyTrial {
   private static final Logger LOG = LoggerFactory.getLogger(KernelCopyTrial.class);
 
-  /** Of an all-to-all: half of it changes hands. */
+  /** What a rank receives in the all-gather of the trial; half of it is its own. */
   private static final int BYTES = 1 << 20;
 
   private static final int ROUNDS = 4;
 
-  /** Up to here stages are no slower, or the difference is small. */
+  /** Up to here the other ways are deposits of the entry, or the difference is small. */
   private static final int MAX_UNMEASURED = 64 << 10;
 
   private final HostRanks host;
@@ -45,24 +48,20 @@ final class KernelCopyTrial {
   /**
    * The trial of a rank, for a host with two ranks.
    *
-   * @param measured false if they use the kernel without a trial; the same on both
+   * @param kernelCopy without a trial if it is {@link KernelCopy#ALWAYS}; the same on both
+   * @param nanoTime the clock
    */
   KernelCopyTrial(
-      HostRanks host, StagedCollectives staged, KernelCopyCollectives kernel, boolean measured) {
-    this(host, staged, kernel, measured, System::nanoTime);
-  }
-
-  KernelCopyTrial(
       HostRanks host,
-      StagedCollectives staged,
       KernelCopyCollectives kernel,
-      boolean measured,
+      int stageBytes,
+      KernelCopy kernelCopy,
       LongSupplier nanoTime) {
     this.host = host;
-    this.staged = staged;
+    this.staged = new StagedCollectives(host, new Reductions(), stageBytes);
     this.kernel = kernel;
     this.nanoTime = nanoTime;
-    this.verdict = measured ? Verdict.UNKNOWN : Verdict.KERNEL;
+    this.verdict = kernelCopy == KernelCopy.ALWAYS ? Verdict.KERNEL : Verdict.UNKNOWN;
   }
 
   /**
@@ -90,10 +89,10 @@ final class KernelCopyTrial {
   }
 
   private boolean measure(Call call) {
-    TypedBuffer send = TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8);
+    TypedBuffer send = TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES / 2), DataType.INT8);
     TypedBuffer receive = TypedBuffer.wrap(ByteBuffer.allocateDirect(BYTES), DataType.INT8);
     try {
-      return measure(call, send, receive);
+      return measure(call, new AllGather(send, receive));
     } finally {
       // Copies have only their addresses.
       Reference.reachabilityFence(send);
@@ -101,18 +100,21 @@ final class KernelCopyTrial {
     }
   }
 
-  private boolean measure(Call call, TypedBuffer send, TypedBuffer receive) {
-    long peerSend = exchange(send.address(), 0).first();
+  private boolean measure(Call call, AllGather trial) {
+    TypedBuffer send = trial.send();
+    TypedBuffer receive = trial.receive();
+    long sendOfPeer = exchange(send.address(), 0).first();
     long byStages = Long.MAX_VALUE;
     long byKernel = Long.MAX_VALUE;
     for (int round = 0; round < ROUNDS; round++) {
-      byStages = Math.min(byStages, nanos(() -> staged.allToAll(send, receive)));
+      byStages = Math.min(byStages, nanos(() -> staged.allGather(trial)));
       byKernel =
-          Math.min(byKernel, nanos(() -> kernel.allToAll(call, peer -> peerSend, send, receive)));
+          Math.min(
+              byKernel, nanos(() -> kernel.allGather(call, peer -> sendOfPeer, send, receive)));
     }
     Pair peer = exchange(byStages, byKernel);
     LOG.debug(
-        "rank {}, all-to-all of {} bytes of two ranks: {} ns through stages, {} ns by the kernel",
+        "rank {}, all-gather of {} bytes by two ranks: {} ns through stages, {} ns by the kernel",
         host.rank(host.me()),
         BYTES,
         byStages,

@@ -6,8 +6,8 @@ import io.weft.memory.Memory;
 import java.nio.file.Path;
 
 /**
- * Copies to memory that another process has read: slots, stages and rings. A plain store there
- * waits until the other processor gives the cache line up, one line after the other. The C
+ * Copies, mostly to memory that another process has read: slots, stages and rings. A plain store
+ * there waits until the other processor gives the cache line up, one line after the other. The C
  * library's {@code memmove} writes whole lines by one instruction where the processor is fast at
  * it, and many lines change hands at once. Measured between processors far from each other: a third
  * of the time.
@@ -22,7 +22,7 @@ final class LibraryCopy {
   /**
    * From here the library is as fast or faster to any memory: a plain store first reads the line
    * that it overwrites. Measured between slow caches: 0.7 to 0.9 of the time, but up to 1.5 times
-   * the time for half as much.
+   * the time for 128 KiB.
    */
   private static final int LARGE_BYTES = 256 << 10;
 

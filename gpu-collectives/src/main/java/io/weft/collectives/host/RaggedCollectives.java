@@ -209,7 +209,7 @@ final class RaggedCollectives {
         return Algorithm.IN_PLACE;
       }
       if (stages.isPair()
-          && (trial == null || !trial.prefersKernel(call, stages.bytes(operation)))) {
+          && (trial == null || !trial.prefersKernel(call, bytesByKernel(operation)))) {
         stages.exchange(operation);
         return Algorithm.STAGED;
       }
@@ -219,6 +219,23 @@ final class RaggedCollectives {
       }
       ragged.exchangeRows(call, operation);
       return Algorithm.PAIRWISE;
+    }
+
+    /** Of both ranks of a pair: the bytes that the kernel would copy, less those of messages. */
+    private long bytesByKernel(RaggedAllToAll operation) {
+      int peer = 1 - host.me();
+      long rowBytes = rowBytes(operation);
+      long bytes = 0;
+      for (int update = 0; update < tables.updates(); update++) {
+        int entry = peer * tables.updates() + update;
+        bytes += byKernel(operation.layout().sendSize(entry) * rowBytes);
+        bytes += byKernel(tables.size(peer, update) * rowBytes);
+      }
+      return bytes;
+    }
+
+    private static long byKernel(long run) {
+      return run > MAX_MESSAGE_BESIDE_KERNEL ? run : -run;
     }
 
     /**

@@ -78,15 +78,6 @@ final class RaggedStages {
         + layout.sendOffset(rank * tables.updates() + update) * rowBytes;
   }
 
-  /** Twice the bytes of the longer one of the two streams, as if own rows were as many. */
-  long bytes(RaggedAllToAll operation) {
-    RaggedLayout layout = operation.layout();
-    return 2
-        * longestRows(layout, 1 - host.me())
-        * layout.rowElements()
-        * operation.send().type().bytes();
-  }
-
   /** The rows of the longer one of the two streams. */
   private long longestRows(RaggedLayout layout, int peer) {
     long sent = 0;

@@ -22,7 +22,7 @@ import java.util.Optional;
  * Collectives among the ranks of one host. Small data is sent in one shot. Larger operations run in
  * place when symmetric buffers allow it. Otherwise they run in one shot while the data fits a slot,
  * then staged. Large gathers, scatters and parts of many ranks go by the kernel's copy if all ranks
- * can read each other, or else pairwise. Two ranks measure whether it is faster than stages.
+ * can read each other, or else pairwise. Two ranks measure whether that copy is faster than stages.
  *
  * <p>Every operation starts with an entry of all ranks. In it they compare their operations and
  * learn which buffers are symmetric, so all choose the same algorithm. A rank of private buffers
@@ -91,7 +91,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
    * @param members the ranks of this host, by their index on it
    * @param crowded whether the host has more ranks than processors; the same on all ranks
    * @param kernel empty when a rank of the host cannot read the memory of the others
-   * @param measured false if two ranks use it without a measurement
+   * @param trial empty then, and for more than two ranks
    */
   SharedMemoryEngine(
       HostRanks host,
@@ -100,7 +100,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       BufferSizes sizes,
       boolean crowded,
       Optional<KernelCopyCollectives> kernel,
-      boolean measured) {
+      Optional<KernelCopyTrial> trial) {
     this.host = host;
     this.table = table;
     this.slotBytes = sizes.slotBytes();
@@ -116,10 +116,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     RaggedCollectives ragged = new RaggedCollectives(members);
     this.raggedDeposits = new RaggedCollectives.Deposits(host, ragged, staged, slotBytes);
     this.kernel = kernel.orElse(null);
-    this.trial =
-        host.size() == 2 && kernel.isPresent()
-            ? new KernelCopyTrial(host, staged, this.kernel, measured)
-            : null;
+    this.trial = trial.orElse(null);
   }
 
   @Override
@@ -179,7 +176,8 @@ final class SharedMemoryEngine implements CollectiveEngine {
     return kernel != null && bytes > maxDeposit;
   }
 
-  private boolean mayBeByKernel(long bytes) {
+  /** Whether two ranks may exchange this many bytes by the kernel; the same on both. */
+  private boolean mayPreferKernel(long bytes) {
     return trial != null && trial.mayPreferKernel(bytes);
   }
 
@@ -313,7 +311,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
       oneShot.allGather(call, send, operation.receive());
       return Algorithm.ONE_SHOT;
     }
-    boolean byKernel = mayBeByKernel(operation.receive().bytes());
+    boolean byKernel = mayPreferKernel(operation.receive().bytes());
     enterGathering(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
       inPlace.allGatherByReading(send, operation.receive());
@@ -359,7 +357,7 @@ final class SharedMemoryEngine implements CollectiveEngine {
     }
     boolean byKernel =
         host.size() == 2
-            ? mayBeByKernel(send.bytes())
+            ? mayPreferKernel(send.bytes())
             : copiesByKernel(send.bytes(), stagedBesideKernel);
     enterApart(call, send, operation.receive(), byKernel);
     if (inPlace.reachesSends()) {
@@ -370,7 +368,9 @@ final class SharedMemoryEngine implements CollectiveEngine {
       inPlace.allToAllByWriting(send);
       return Algorithm.IN_PLACE;
     }
-    if (byKernel && kernel.reachesSends() && prefersKernel(call, send.bytes())) {
+    if (byKernel
+        && kernel.reachesSends()
+        && (trial == null || trial.prefersKernel(call, send.bytes()))) {
       kernel.allToAll(call, send, operation.receive());
       return Algorithm.KERNEL_COPY;
     }
@@ -402,10 +402,6 @@ final class SharedMemoryEngine implements CollectiveEngine {
       depositIfPrivate(send, send.bytes(), Division.quotient(send.bytes(), host.size()));
     }
     host.enter(call);
-  }
-
-  private boolean prefersKernel(Call call, long bytes) {
-    return trial == null || trial.prefersKernel(call, bytes);
   }
 
   private Algorithm gather(Call call, Gather operation) {

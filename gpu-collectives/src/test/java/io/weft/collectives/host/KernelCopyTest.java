@@ -1,6 +1,7 @@
 package io.weft.collectives.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.weft.collectives.Algorithm;
@@ -15,10 +16,14 @@ import io.weft.collectives.CommunicatorFactory;
 import io.weft.collectives.DataType;
 import io.weft.collectives.Gather;
 import io.weft.collectives.Operation;
+import io.weft.collectives.RaggedLayout;
+import io.weft.collectives.Receive;
 import io.weft.collectives.Reduce;
 import io.weft.collectives.ReduceOp;
 import io.weft.collectives.ReduceScatter;
 import io.weft.collectives.Scatter;
+import io.weft.collectives.Send;
+import io.weft.collectives.SymmetricBuffer;
 import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.contract.CommunicatorContract;
 import io.weft.collectives.contract.GuardedBuffer;
@@ -27,9 +32,12 @@ import io.weft.collectives.contract.RankGang;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators.HostSetup;
 import io.weft.collectives.host.HostCommunicators.HostSetup.HostIdentity;
+import io.weft.collectives.host.HostCommunicators.HostSetup.RankAddress;
+import io.weft.collectives.host.HostOptions.BufferSizes;
 import io.weft.collectives.host.HostOptions.KernelCopy;
 import io.weft.collectives.host.ProcessMemory.Location;
 import io.weft.logging.CapturedLogs;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -42,6 +50,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests operations on private buffers with and without copies by the kernel. */
@@ -156,6 +165,101 @@ class KernelCopyTest {
     TypedBuffer received = mine(0, 2 * part);
     communicator.run(new AllGather(mine(communicator.rank(), part), received));
     Values.check("gather", received, i -> Values.of((int) (i / part), i % part));
+  }
+
+  /** Operations on private buffers of one rank and symmetric ones of the other, in all mixtures. */
+  @ParameterizedTest
+  @EnumSource
+  void symmetricAndPrivateBuffersOfTwoRanksMix(KernelCopy kernelCopy) {
+    long part = 30_000;
+    try (RankGang gang = gang(2, kernelCopy)) {
+      gang.run(
+          communicator -> {
+            int me = communicator.rank();
+            SymmetricBuffer sends = communicator.symmetric(TYPE, 2 * part);
+            SymmetricBuffer receives = communicator.symmetric(TYPE, 2 * part);
+            for (int mixture = 0; mixture < 16; mixture++) {
+              int mine = mixture >> 2 * me;
+              TypedBuffer send = (mine & 1) == 0 ? mine(me, 2 * part) : sends.elements();
+              TypedBuffer receive = (mine & 2) == 0 ? mine(0, 2 * part) : receives.elements();
+              Values.fill(send, me);
+              communicator.run(new AllGather(send.slice(0, part), receive));
+              Values.check(
+                  "gather " + mixture, receive, i -> Values.of((int) (i / part), i % part));
+              communicator.run(new AllToAll(send, receive));
+              Values.check(
+                  "swap " + mixture,
+                  receive,
+                  i -> Values.of((int) (i / part), me * part + i % part));
+              long[] halves = {part, part};
+              long[] offsets = {0, part};
+              long[] targets = {me * part, me * part};
+              Values.fill(receive, i -> 9);
+              communicator.raggedAllToAll(
+                  send, receive, new RaggedLayout(1, offsets, halves, targets, halves));
+              Values.check(
+                  "rows " + mixture,
+                  receive,
+                  i -> Values.of((int) (i / part), me * part + i % part));
+            }
+          });
+    }
+  }
+
+  /** The measurement goes through stages of 32 elements, or of more than a large operation. */
+  @ParameterizedTest
+  @CsvSource({"128, 128", "1048576, 4194304"})
+  void twoRanksMeasureWithBuffersOfAnySize(int slotBytes, int stageBytes) {
+    HostOptions options =
+        HostOptions.defaults()
+            .withFolder(folder.resolve("shm"))
+            .withSizes(new BufferSizes(slotBytes, stageBytes, 128));
+    try (RankGang gang = RankGang.open(new HostCommunicators(options), 2, Duration.ofSeconds(60))) {
+      gang.run(
+          communicator -> {
+            for (int round = 0; round < 2; round++) {
+              gather(communicator, 600 << 10);
+              swap(communicator, 600 << 10);
+              gather(communicator, 100 << 10);
+              swap(communicator, 100 << 10);
+            }
+          });
+    }
+  }
+
+  /** The measurement runs within a group, whose messages progress while it waits. */
+  @Test
+  void twoRanksMeasureWhileMessagesAreOnTheirWay() {
+    try (RankGang gang = gang(2, KernelCopy.MEASURED)) {
+      gang.run(
+          communicator -> {
+            int me = communicator.rank();
+            long count = 100_000;
+            TypedBuffer message = mine(0, count);
+            TypedBuffer swapped = mine(0, count);
+            communicator.runGroup(
+                List.of(
+                    new Send(mine(me, count), 1 - me),
+                    new AllToAll(mine(me, count), swapped),
+                    new Receive(message, 1 - me)));
+            Values.check("message", message, i -> Values.of(1 - me, i));
+            long part = count / 2;
+            Values.check("swap", swapped, i -> Values.of((int) (i / part), me * part + i % part));
+          });
+    }
+  }
+
+  @Test
+  void anUnknownOptionOfARankIsNamed() throws Exception {
+    RankAddress address =
+        new RankAddress(
+            "host", "process", new Location(1, 2), 3, KernelCopy.ALWAYS, "folder", "token");
+    byte[] message = address.encode();
+    assertThat(RankAddress.decode(message)).isEqualTo(address);
+    message[message.length - "folder".length() - "token".length() - 2 * Short.BYTES - 1] = 9;
+    assertThatThrownBy(() -> RankAddress.decode(message))
+        .isInstanceOf(IOException.class)
+        .hasMessage("a rank has option 9 of copies by the kernel");
   }
 
   /**

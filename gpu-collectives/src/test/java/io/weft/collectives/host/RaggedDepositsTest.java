@@ -58,14 +58,12 @@ class RaggedDepositsTest {
     }
   }
 
-  /** Rows of 2100 updates, of which a slot does not hold the tables. */
+  /**
+   * Rows of 2100 updates, of which a slot does not hold the tables. The runs are too short for the
+   * kernel, so they are messages or, of two ranks, go through stages.
+   */
   @ParameterizedTest
-  @CsvSource({
-    "2, true, KERNEL_COPY",
-    "2, false, STAGED",
-    "3, true, KERNEL_COPY",
-    "3, false, PAIRWISE"
-  })
+  @CsvSource({"2, true, STAGED", "2, false, STAGED", "3, true, KERNEL_COPY", "3, false, PAIRWISE"})
   void tablesWithoutRoomAreMessages(int nranks, boolean kernel, Algorithm ofRows) {
     try (RankGang gang = gang(nranks, kernel)) {
       gang.run(

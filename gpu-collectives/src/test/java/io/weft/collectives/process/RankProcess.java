@@ -16,6 +16,7 @@ import io.weft.collectives.TypedBuffer;
 import io.weft.collectives.UniqueId;
 import io.weft.collectives.bootstrap.SocketBootstrap;
 import io.weft.collectives.contract.CommunicatorContract;
+import io.weft.collectives.contract.RaggedContract;
 import io.weft.collectives.contract.RandomStep;
 import io.weft.collectives.contract.Values;
 import io.weft.collectives.host.HostCommunicators;
@@ -217,6 +218,7 @@ final class RankProcess implements AutoCloseable {
           case "await" -> awaitEnd(Integer.parseInt(order[1]));
           case "gather" -> gather();
           case "swap" -> swap();
+          case "exchange" -> exchange();
           case "loop" -> loop(DataType.valueOf(order[1]));
           case "die" -> {
             DoubleLibraries.ncclControls().ncclDoubleDieInside(Integer.parseInt(order[1]));
@@ -250,6 +252,21 @@ final class RankProcess implements AutoCloseable {
       communicator.allReduce(large, ReduceOp.SUM);
       Values.check("large", large, i -> Values.reduced(DataType.FLOAT32, ReduceOp.SUM, nranks, i));
       say("right");
+    }
+
+    /** Runs large exchanges of two ranks, and says how many of them the kernel has copied. */
+    private void exchange() {
+      long part = 200_001;
+      TypedBuffer all = CommunicatorContract.buffer(DataType.FLOAT32, 2 * part);
+      communicator.allGather(
+          CommunicatorContract.filled(communicator, DataType.FLOAT32, part), all);
+      Values.check("gathered", all, i -> Values.of((int) (i / part), i % part));
+      TypedBuffer parts = CommunicatorContract.filled(communicator, DataType.FLOAT32, 2 * part);
+      communicator.run(new AllToAll(parts, all));
+      Values.check("swapped", all, i -> Values.of((int) (i / part), rank * part + i % part));
+      RaggedContract.exchange(
+          communicator, DataType.FLOAT32, 2, 3, (from, to, update) -> 9_000 + 5_000 * from);
+      say(Long.toString(communicator.metrics().total(Algorithm.KERNEL_COPY).calls()));
     }
 
     /** Reports the end of another rank while no operation waits for it. */
