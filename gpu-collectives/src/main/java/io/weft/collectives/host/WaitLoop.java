@@ -26,7 +26,13 @@ final class WaitLoop {
    */
   private static final int UNCLOCKED = 16;
 
-  private static final int YIELDS = 200;
+  /**
+   * Yields take longer than a parked rank oversleeps, about 0.1 ms. Otherwise a rank that waits for
+   * a parked one parks as well, and so on in turn, in every operation.
+   */
+  private static final int YIELDS = 2000;
+
+  private static final int YIELDS_ON_SOCKETS = 200;
   private static final int POLL_EVERY = 64;
   private static final int POLL_EVERY_MOVES = 256;
   private static final long MIN_PARK_NANOS = 20_000;
@@ -35,6 +41,7 @@ final class WaitLoop {
   private final WaitCheck watch;
   private final int spins;
   private final int unclocked;
+  private final int yields;
   private Runnable progress;
   private int rounds;
   private int moves;
@@ -51,6 +58,7 @@ final class WaitLoop {
    */
   WaitLoop(WaitCheck watch, int ranksOnHost, boolean onSockets) {
     this.watch = watch;
+    this.yields = onSockets ? YIELDS_ON_SOCKETS : YIELDS;
     if (onSockets) {
       this.spins = SPINS_ON_SOCKETS;
     } else {
@@ -91,7 +99,7 @@ final class WaitLoop {
     if (progress != null) {
       progress.run();
     }
-    if (rounds <= spins + YIELDS) {
+    if (rounds <= spins + yields) {
       if (rounds % POLL_EVERY == 0) {
         poll(awaited);
       }
