@@ -32,7 +32,15 @@ final class WaitLoop {
    */
   private static final int YIELDS = 2000;
 
+  /**
+   * Where ranks share processors, a yield may give the processor back to the rank that yields,
+   * until it parks.
+   */
+  private static final int YIELDS_WHEN_CROWDED = 200;
+
+  /** Each yield comes with system calls that poll sockets. */
   private static final int YIELDS_ON_SOCKETS = 200;
+
   private static final int POLL_EVERY = 64;
   private static final int POLL_EVERY_MOVES = 256;
   private static final long MIN_PARK_NANOS = 20_000;
@@ -58,12 +66,15 @@ final class WaitLoop {
    */
   WaitLoop(WaitCheck watch, int ranksOnHost, boolean onSockets) {
     this.watch = watch;
-    this.yields = onSockets ? YIELDS_ON_SOCKETS : YIELDS;
     if (onSockets) {
       this.spins = SPINS_ON_SOCKETS;
+      this.yields = YIELDS_ON_SOCKETS;
+    } else if (ranksOnHost > Runtime.getRuntime().availableProcessors()) {
+      this.spins = SPINS_WHEN_CROWDED;
+      this.yields = YIELDS_WHEN_CROWDED;
     } else {
-      this.spins =
-          ranksOnHost <= Runtime.getRuntime().availableProcessors() ? SPINS : SPINS_WHEN_CROWDED;
+      this.spins = SPINS;
+      this.yields = YIELDS;
     }
     this.unclocked = Math.min(UNCLOCKED, spins);
   }

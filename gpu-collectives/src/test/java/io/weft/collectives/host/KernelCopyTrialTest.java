@@ -169,7 +169,7 @@ class KernelCopyTrialTest {
     KernelCopyTrial trial = rank.trial;
     rank.start(
         new AllGather(TypedBuffer.empty(TYPE), TypedBuffer.empty(TYPE)), Duration.ofMinutes(1));
-    assertThat(trial.prefersKernel(rank.call, 64 << 10)).as("little data").isFalse();
+    assertThat(trial.prefersKernel(rank.call, 48 << 10)).as("little data").isFalse();
     assertThat(trial.mayPreferKernel(LARGE)).as("before the measurement").isTrue();
     boolean chosen = trial.prefersKernel(rank.call, LARGE);
     assertThat(trial.mayPreferKernel(LARGE)).isEqualTo(chosen);
@@ -200,8 +200,8 @@ class KernelCopyTrialTest {
         rank.gather(10_001),
         rank.swap(100_000),
         rank.swap(10_000),
-        rank.gather(8_000),
-        rank.swap(8_000));
+        rank.gather(6_000),
+        rank.swap(6_000));
   }
 
   @Test
