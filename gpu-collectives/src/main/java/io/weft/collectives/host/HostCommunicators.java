@@ -385,7 +385,7 @@ public final class HostCommunicators implements CommunicatorFactory {
         out.writeLong(location.id());
         out.writeLong(location.probe());
         out.writeInt(processors);
-        out.writeByte(kernelCopy.ordinal());
+        out.writeUTF(kernelCopy.name());
         out.writeUTF(folder);
         out.writeUTF(token);
         return bytes.toByteArray();
@@ -403,17 +403,17 @@ public final class HostCommunicators implements CommunicatorFactory {
             in.readUTF(),
             new ProcessMemory.Location(in.readLong(), in.readLong()),
             in.readInt(),
-            decodeKernelCopy(in.readByte()),
+            decodeKernelCopy(in.readUTF()),
             in.readUTF(),
             in.readUTF());
       }
 
-      private static KernelCopy decodeKernelCopy(byte ordinal) throws IOException {
-        KernelCopy[] options = KernelCopy.values();
-        if (ordinal < 0 || ordinal >= options.length) {
-          throw new IOException("a rank has option " + ordinal + " of copies by the kernel");
+      private static KernelCopy decodeKernelCopy(String name) throws IOException {
+        try {
+          return KernelCopy.valueOf(name);
+        } catch (IllegalArgumentException e) {
+          throw new IOException("a rank has option " + name + " of copies by the kernel", e);
         }
-        return options[ordinal];
       }
 
       UUID processId() {

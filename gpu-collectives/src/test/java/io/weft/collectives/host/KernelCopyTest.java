@@ -255,10 +255,10 @@ class KernelCopyTest {
             "host", "process", new Location(1, 2), 3, KernelCopy.ALWAYS, "folder", "token");
     byte[] message = address.encode();
     assertThat(RankAddress.decode(message)).isEqualTo(address);
-    message[message.length - "folder".length() - "token".length() - 2 * Short.BYTES - 1] = 9;
+    message[message.length - "folder".length() - "token".length() - 2 * Short.BYTES - 1] = 'Z';
     assertThatThrownBy(() -> RankAddress.decode(message))
         .isInstanceOf(IOException.class)
-        .hasMessage("a rank has option 9 of copies by the kernel");
+        .hasMessage("a rank has option ALWAYZ of copies by the kernel");
   }
 
   /**

@@ -38,7 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Two ranks choose by the sum of what both have measured, whatever each would choose alone. */
+/**
+ * Two ranks choose by the sum of what both have measured, even if one alone would choose otherwise.
+ */
 class KernelCopyTrialTest {
   private static final DataType TYPE = DataType.FLOAT32;
   private static final long LARGE = 1 << 20;
