@@ -27,8 +27,8 @@ final class WaitLoop {
   private static final int UNCLOCKED = 16;
 
   /**
-   * Yields take longer than a parked rank oversleeps, about 0.1 ms. Otherwise a rank that waits for
-   * a parked one parks as well, and so on in turn, in every operation.
+   * All these yields take longer than a rank oversleeps its first park, about 0.1 ms. Otherwise a
+   * rank that waits for a parked one parks as well, and so on in turn, in every operation.
    */
   private static final int YIELDS = 2000;
 

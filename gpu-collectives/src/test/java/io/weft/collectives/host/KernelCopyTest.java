@@ -205,9 +205,9 @@ class KernelCopyTest {
     }
   }
 
-  /** The measurement goes through stages of 32 elements, or of more than a large operation. */
+  /** The measurement goes through stages of 256 elements, or of more than a large operation. */
   @ParameterizedTest
-  @CsvSource({"128, 128", "1048576, 4194304"})
+  @CsvSource({"128, 1024", "1048576, 4194304"})
   void twoRanksMeasureWithBuffersOfAnySize(int slotBytes, int stageBytes) {
     HostOptions options =
         HostOptions.defaults()

@@ -21,6 +21,7 @@ import io.weft.collectives.host.PointToPoint.RankGroup;
 import io.weft.collectives.host.ProcessMemory.Location;
 import io.weft.collectives.host.SymmetricTable.HostRegions;
 import io.weft.device.Deadline;
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -107,6 +108,7 @@ class KernelCopyTrialTest {
       Values.fill(mine, me);
       TypedBuffer all = CommunicatorContract.buffer(TYPE, 2 * part);
       Algorithm algorithm = execute(new AllGather(mine, all));
+      Reference.reachabilityFence(mine);
       Values.check("gather", all, i -> Values.of((int) (i / part), i % part));
       return algorithm;
     }
@@ -116,14 +118,15 @@ class KernelCopyTrialTest {
       Values.fill(mine, me);
       TypedBuffer all = CommunicatorContract.buffer(TYPE, 2 * part);
       Algorithm algorithm = execute(new AllToAll(mine, all));
+      Reference.reachabilityFence(mine);
       Values.check("swap", all, i -> Values.of((int) (i / part), me * part + i % part));
       return algorithm;
     }
   }
 
   /**
-   * A clock that is read at the start and the end of both ways in turn. The first round takes ten
-   * times as long, and the last one twice as long.
+   * A clock that is read at the start and the end of both ways in turn. Stages take ten times as
+   * long in the first round, and twice as long in the last one.
    */
   private LongSupplier clock(long stagedNanos, long kernelNanos) {
     AtomicInteger reads = new AtomicInteger();

@@ -76,6 +76,20 @@ class RaggedDepositsTest {
     }
   }
 
+  /** A run of 60,000 bytes is read, unless as many bytes are in runs that would be messages. */
+  @ParameterizedTest
+  @CsvSource({"2, KERNEL_COPY", "12, STAGED"})
+  void shortRunsOfTwoRanksCountAgainstTheKernel(int shortRuns, Algorithm ofRows) {
+    try (RankGang gang = gang(2, true)) {
+      gang.run(
+          communicator -> {
+            RaggedContract.Sizes sizes = (from, to, update) -> update == 0 ? 15_000 : 1_250;
+            RaggedContract.exchange(communicator, DataType.FLOAT32, 1 + shortRuns, 1, sizes);
+            assertThat(calls(communicator, ofRows)).isEqualTo(1);
+          });
+    }
+  }
+
   private static long calls(Communicator communicator, Algorithm algorithm) {
     return communicator.metrics().total(algorithm).calls();
   }

@@ -62,7 +62,7 @@ final class CollectiveRoundsTest {
     }
   }
 
-  /** Until the end of a whole measurement nothing is compiled, and the second one finds it so. */
+  /** The side gets warm in the first measurement, which does not count. */
   @Test
   void theFirstCaseIsMeasuredAgainWhenTheSidesAreWarm() throws Exception {
     SteadySide steady = new SteadySide("a", 10_000);
