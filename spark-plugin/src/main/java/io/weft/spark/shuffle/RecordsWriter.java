@@ -37,7 +37,7 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
 
   @Override
   public void write(Iterator<Product2<K, V>> records) throws IOException {
-    if (!mustPublish(records.hasNext())) {
+    if (!mustPublish(mayHaveRecords(records))) {
       return;
     }
     PartitionChunks chunks =
@@ -50,8 +50,16 @@ abstract class RecordsWriter<K, V> extends MapWriter<K, V> {
             headerBytes(),
             this::committing);
     long count = append(records, chunks);
+    if (!mustPublish(count > 0)) {
+      return;
+    }
     chunks.finish();
     publish(chunks, count);
+  }
+
+  /** Returns false only if there are no records. */
+  boolean mayHaveRecords(Iterator<Product2<K, V>> records) {
+    return records.hasNext();
   }
 
   /** Writes all records and returns their number. */

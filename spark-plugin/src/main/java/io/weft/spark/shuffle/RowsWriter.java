@@ -1,6 +1,5 @@
 package io.weft.spark.shuffle;
 
-import io.weft.memory.Memory;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowChecksums;
@@ -46,51 +45,61 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
     this.sampled = new UnsafeRow(RowSerializer.of(dependency.serializer()).fields());
   }
 
+  /** The question would start a stage that writes its rows itself, before it has a target. */
+  @Override
+  boolean mayHaveRecords(Iterator<Product2<K, V>> records) {
+    return stageOf(records) != 0 || super.mayHaveRecords(records);
+  }
+
   @Override
   long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException {
-    return checksums == null ? rows(records, chunks) : checkedRows(records, chunks);
-  }
-
-  private long rows(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException {
     Partitioner partitioner = dependency.partitioner();
-    long bytes = 0;
-    long count = 0;
-    while (records.hasNext()) {
+    ChunkTarget target = new ChunkTarget(chunks);
+    boolean more = target.offer(stageOf(records), records::hasNext);
+    while (more) {
       Product2<K, V> entry = records.next();
-      UnsafeRow row = (UnsafeRow) entry._2();
-      append(chunks, partitioner.getPartition(entry._1()), row);
-      bytes += row.getSizeInBytes();
-      count++;
+      UnsafeRow unused = target.write(partitioner.getPartition(entry._1()), (UnsafeRow) entry._2());
+      more = records.hasNext();
     }
-    rowBytes = bytes;
-    return count;
+    rowBytes = target.bytes;
+    return target.count;
   }
 
-  private long checkedRows(Iterator<Product2<K, V>> records, PartitionChunks chunks)
-      throws IOException {
-    Partitioner partitioner = dependency.partitioner();
-    long bytes = 0;
-    long count = 0;
-    while (records.hasNext()) {
-      Product2<K, V> entry = records.next();
-      UnsafeRow row = (UnsafeRow) entry._2();
-      int partition = partitioner.getPartition(entry._1());
-      append(chunks, partition, row);
-      checksums.update(partition, entry._1(), row);
-      bytes += row.getSizeInBytes();
-      count++;
-    }
-    rowBytes = bytes;
-    return count;
+  private static long stageOf(Iterator<?> records) {
+    return records instanceof RowTarget.Source source ? source.stage() : 0;
   }
 
-  private static void append(PartitionChunks chunks, int partition, UnsafeRow row)
-      throws IOException {
-    int size = row.getSizeInBytes();
-    long at = chunks.room(partition, (long) Long.BYTES + size);
-    Platform.putLong(null, at, size);
-    Memory.copyFrom(row.getBaseObject(), row.getBaseOffset(), at + Long.BYTES, size);
-    chunks.wrote(partition, at + Long.BYTES + size);
+  /** The open chunks as the target of rows, which it counts. */
+  private final class ChunkTarget extends RowTarget {
+    private final PartitionChunks chunks;
+    private long bytes;
+    private long count;
+
+    ChunkTarget(PartitionChunks chunks) {
+      this.chunks = chunks;
+    }
+
+    @Override
+    public long room(int partition, long bytes) throws IOException {
+      if (bytes > Integer.MAX_VALUE) {
+        throw new IOException("A row of " + bytes + " bytes is longer than 2 GiB");
+      }
+      long at = chunks.room(partition, Long.BYTES + bytes);
+      Platform.putLong(null, at, bytes);
+      return at + Long.BYTES;
+    }
+
+    @Override
+    public UnsafeRow wrote(int partition, long address, long length) {
+      chunks.wrote(partition, address + length);
+      if (checksums != null) {
+        sampled.pointTo(null, address, (int) length);
+        checksums.update(partition, partition, sampled);
+      }
+      bytes += length;
+      count++;
+      return null;
+    }
   }
 
   @Override

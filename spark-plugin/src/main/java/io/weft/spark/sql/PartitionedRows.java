@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import io.weft.spark.columns.HashRowPartitioner;
 import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.shuffle.RowTarget;
 import java.io.Serializable;
 import java.util.function.ToIntFunction;
 import org.apache.spark.rdd.RDD;
@@ -19,7 +20,8 @@ import scala.collection.immutable.Seq;
  * The rows of a map task with their partitions, each of which depends on its row alone. For one
  * task thread.
  */
-final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRow>> {
+final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRow>>
+    implements RowTarget.Source {
   private final Iterator<InternalRow> rows;
   private final ToIntFunction<InternalRow> partitionOf;
 
@@ -27,10 +29,15 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
   private final Integer[] numbers;
 
   private final MutablePair<Object, InternalRow> pair = new MutablePair<>();
+  private final long stage;
 
   private PartitionedRows(
-      Iterator<InternalRow> rows, int partitions, ToIntFunction<InternalRow> partitionOf) {
+      Iterator<InternalRow> rows,
+      int partitions,
+      ToIntFunction<InternalRow> partitionOf,
+      long stage) {
     this.rows = rows;
+    this.stage = stage;
     this.partitionOf = partitionOf;
     this.numbers = new Integer[partitions];
     for (int partition = 0; partition < partitions; partition++) {
@@ -53,7 +60,9 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
   static RDD<Product2<Object, InternalRow>> of(
       RDD<InternalRow> rows, int partitions, TaskPartitioner partitioner) {
     return NarrowRDD.over(
-        rows, Product2.class, input -> new PartitionedRows(input, partitions, partitioner.open()));
+        rows,
+        Product2.class,
+        input -> new PartitionedRows(input, partitions, partitioner.open(), 0));
   }
 
   /**
@@ -65,6 +74,27 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
       RDD<InternalRow> rows, HashPartitioning partitioning, Seq<Attribute> output) {
     HashRowPartitioner hash = HashRowPartitioner.of(partitioning, output).orElseThrow();
     return of(rows, partitioning.numPartitions(), () -> row -> hash.partition((UnsafeRow) row));
+  }
+
+  /**
+   * As {@link #byHash}, of rows that a stage writes to the target that it is offered. Without one
+   * it returns them.
+   */
+  static RDD<Product2<Object, InternalRow>> ofStage(
+      RDD<InternalRow> rows, DirectStage stage, HashPartitioning partitioning) {
+    HashRowPartitioner hash = HashRowPartitioner.of(partitioning, stage.output()).orElseThrow();
+    int partitions = partitioning.numPartitions();
+    long key = stage.key();
+    return NarrowRDD.over(
+        rows,
+        Product2.class,
+        input ->
+            new PartitionedRows(input, partitions, row -> hash.partition((UnsafeRow) row), key));
+  }
+
+  @Override
+  public long stage() {
+    return stage;
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import io.weft.spark.columns.HashRowPartitioner;
 import io.weft.spark.compat.RowDependency;
+import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -32,6 +33,8 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   private static final int MAX_PARTITIONS = 1 << 16;
 
   private transient ShuffleDependency<Object, InternalRow, InternalRow> dependency;
+  private transient Optional<DirectStage> stage;
+  private transient RDD<InternalRow> input;
 
   /** Spark calls this constructor by reflection to copy the node. */
   public RowsExchangeExec(
@@ -95,6 +98,25 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
     return dependency;
   }
 
+  /** The stage that writes the rows of the child straight into chunks, if it can. */
+  private synchronized Optional<DirectStage> stage() {
+    if (stage == null) {
+      stage =
+          outputPartitioning() instanceof HashPartitioning hash
+              ? DirectStage.of(child(), hash)
+              : Optional.empty();
+    }
+    return stage;
+  }
+
+  @Override
+  public synchronized RDD<InternalRow> inputRDD() {
+    if (input == null) {
+      input = stage().map(SparkPlan::execute).orElseGet(super::inputRDD);
+    }
+    return input;
+  }
+
   private ShuffleDependency<Object, InternalRow, InternalRow> newDependency() {
     RDD<InternalRow> rows = inputRDD();
     if (outputPartitioning() instanceof RangePartitioning range) {
@@ -103,9 +125,15 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
     int partitions = outputPartitioning().numPartitions();
     RDD<Product2<Object, InternalRow>> records =
         outputPartitioning() instanceof HashPartitioning hash
-            ? PartitionedRows.byHash(rows, hash, child().output())
+            ? byHash(rows, hash)
             : DealtRows.of(rows, partitions);
     return RowDependency.of(this, rows, records, partitions);
+  }
+
+  private RDD<Product2<Object, InternalRow>> byHash(RDD<InternalRow> rows, HashPartitioning hash) {
+    return stage()
+        .map(direct -> PartitionedRows.ofStage(rows, direct, hash))
+        .orElseGet(() -> PartitionedRows.byHash(rows, hash, child().output()));
   }
 
   private ShuffleDependency<Object, InternalRow, InternalRow> ranges(

@@ -1,0 +1,308 @@
+package io.weft.spark.sql;
+
+import io.weft.spark.columns.HashBatchPartitioner;
+import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.shuffle.RowTarget;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
+import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.execution.ProjectExec;
+import org.apache.spark.sql.execution.SortExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Spark's stage of generated code below an exchange, which here writes each row straight into the
+ * chunk of its partition: there is no row buffer, no queue of rows and no call per row between the
+ * stage and the shuffle's writer. It is executed in place of the stage, and is no part of the plan.
+ */
+final class DirectStage extends WholeStageCodegenExec {
+  /** The generated method must stay below the size from which the JVM does not compile it. */
+  private static final int MAX_COLUMNS = 64;
+
+  private static final Set<String> TYPES =
+      Set.of("boolean", "byte", "short", "int", "long", "float", "double", "UTF8String", "byte[]");
+
+  private static final AtomicLong KEYS = new AtomicLong();
+
+  private final transient WholeStageCodegenExec replaced;
+  private final long key;
+
+  private DirectStage(WholeStageCodegenExec replaced, HashPartitioning partitioning, long key) {
+    super(new Writing(replaced.child(), partitioning, key), replaced.codegenStageId());
+    this.replaced = replaced;
+    this.key = key;
+  }
+
+  /**
+   * Creates the stage for the child of an exchange.
+   *
+   * @return empty if the child is no stage of generated code, already has packed rows, or has
+   *     columns whose values are not simple
+   */
+  static Optional<DirectStage> of(SparkPlan child, HashPartitioning partitioning) {
+    return child instanceof WholeStageCodegenExec stage
+            && !(stage.child() instanceof SortExec)
+            && stage.output().size() <= MAX_COLUMNS
+            && types(stage.output()).stream().allMatch(DirectStage::isSimple)
+        ? Optional.of(new DirectStage(stage, partitioning, KEYS.incrementAndGet()))
+        : Optional.empty();
+  }
+
+  private static List<DataType> types(Seq<Attribute> columns) {
+    return CollectionConverters.asJava(columns).stream().map(Attribute::dataType).toList();
+  }
+
+  private static boolean isSimple(DataType type) {
+    return type instanceof DecimalType || TYPES.contains(CodeGenerator.javaType(type));
+  }
+
+  /** By which the writer of the shuffle offers its chunks: see {@link RowTarget}. */
+  long key() {
+    return key;
+  }
+
+  /** The metrics of the stage in the plan. */
+  @Override
+  public Map<String, SQLMetric> metrics() {
+    return replaced.metrics();
+  }
+
+  @Override
+  public WholeStageCodegenExec withNewChildInternal(SparkPlan child) {
+    throw new UnsupportedOperationException("a direct stage is no part of a plan");
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof DirectStage;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return this == other;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(key);
+  }
+
+  /** The end of the stage's generated code. Without generated code it packs the rows. */
+  private static final class Writing extends ProjectExec {
+    private final HashPartitioning partitioning;
+    private final long key;
+
+    Writing(SparkPlan child, HashPartitioning partitioning, long key) {
+      super(columns(child), child);
+      this.partitioning = partitioning;
+      this.key = key;
+    }
+
+    private static Seq<NamedExpression> columns(SparkPlan child) {
+      return ScalaInterop.seq(
+          CollectionConverters.asJava(child.output()).stream()
+              .map(NamedExpression.class::cast)
+              .toList());
+    }
+
+    /** All columns, which are then variables when {@link #doConsume} is called. */
+    @Override
+    public AttributeSet usedInputs() {
+      return child().outputSet();
+    }
+
+    @Override
+    public String doConsume(CodegenContext context, Seq<ExprCode> input, ExprCode row) {
+      context.currentVars_$eq(input);
+      context.INPUT_ROW_$eq(null);
+      ExprCode partition = partitionId().genCode(context);
+      String target =
+          context.addMutableState(
+              RowTarget.class.getName(), "rowTarget", variable -> "", true, true);
+      String stage = context.addReferenceObj("stage", key, "java.lang.Long");
+      String returned = context.freshName("returned");
+      boolean packed = row.code().toString().isEmpty();
+      return String.join(
+          "\n",
+          partition.code().toString(),
+          "if (%1$s == null) %1$s = %2$s.open(%3$s, %4$d);"
+              .formatted(target, RowTarget.class.getName(), stage, output().size()),
+          "UnsafeRow " + returned + ";",
+          packed
+              ? "%s = %s.write(%s, (UnsafeRow) %s);"
+                  .formatted(returned, target, partition.value(), row.value())
+              : new RowCode(context, target, partition.value().toString(), returned)
+                  .of(types(output()), CollectionConverters.asJava(input)),
+          "if (%1$s != null) append(%1$s);".formatted(returned));
+    }
+
+    /** Spark's expression over the variables of the keys, which are plain columns. */
+    private Expression partitionId() {
+      int[] ordinals =
+          HashBatchPartitioner.plainColumns(partitioning, child().output()).orElseThrow();
+      List<Expression> keys = new ArrayList<>();
+      for (int ordinal : ordinals) {
+        Attribute key = child().output().apply(ordinal);
+        keys.add(new BoundReference(ordinal, key.dataType(), key.nullable()));
+      }
+      return new HashPartitioning(ScalaInterop.seq(keys), partitioning.numPartitions())
+          .partitionIdExpression();
+    }
+
+    @Override
+    public ProjectExec withNewChildInternal(SparkPlan child) {
+      throw new UnsupportedOperationException("a direct stage is no part of a plan");
+    }
+
+    @Override
+    public boolean canEqual(Object other) {
+      return other instanceof Writing;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return this == other;
+    }
+
+    @Override
+    public int hashCode() {
+      return Long.hashCode(key);
+    }
+  }
+
+  /**
+   * Code that writes a row in Spark's packed format: a bit for each null, a field of 8 bytes for
+   * each column, then values of variable length.
+   */
+  private static final class RowCode {
+    private static final String CLASS = RowTarget.class.getName();
+    private static final int FIELD = Long.BYTES;
+    private static final int WIDE_DECIMAL = 16;
+
+    private final CodegenContext context;
+    private final String target;
+    private final String partition;
+    private final String returned;
+    private final String at;
+    private final String offset;
+    private final List<String> sizes = new ArrayList<>();
+    private final List<String> before = new ArrayList<>();
+    private final List<String> fields = new ArrayList<>();
+    private boolean variable;
+
+    RowCode(CodegenContext context, String target, String partition, String returned) {
+      this.context = context;
+      this.target = target;
+      this.partition = partition;
+      this.returned = returned;
+      this.at = context.freshName("at");
+      this.offset = context.freshName("offset");
+    }
+
+    /**
+     * Returns the code.
+     *
+     * @param values of the columns, already evaluated
+     */
+    String of(List<DataType> types, List<ExprCode> values) {
+      int words = (types.size() + Long.SIZE - 1) / Long.SIZE;
+      int fixed = FIELD * (words + types.size());
+      String nulls = context.freshName("nulls");
+      String size = context.freshName("size");
+      for (int column = 0; column < types.size(); column++) {
+        add(
+            types.get(column),
+            values.get(column),
+            at + " + " + FIELD * (words + column),
+            nulls + " |= " + (1L << column) + "L;");
+      }
+      List<String> code = new ArrayList<>(before);
+      sizes.add(0, fixed + "L");
+      code.add("long %s = %s;".formatted(size, String.join(" + ", sizes)));
+      code.add("long %s = %s.room(%s, %s);".formatted(at, target, partition, size));
+      code.add("long %s = 0L;".formatted(nulls));
+      if (variable) {
+        code.add("long %s = %dL;".formatted(offset, fixed));
+      }
+      code.addAll(fields);
+      code.add("Platform.putLong(null, %s, %s);".formatted(at, nulls));
+      code.add("%s = %s.wrote(%s, %s, %s);".formatted(returned, target, partition, at, size));
+      return String.join("\n", code);
+    }
+
+    private void add(DataType type, ExprCode input, String field, String setNull) {
+      String value = input.value().toString();
+      String isNull = input.isNull().toString();
+      if (type instanceof DecimalType decimal) {
+        // A value that does not fit is null in the packed row.
+        String missing = context.freshName("missing");
+        before.add(
+            "boolean %s = %s || !%s.changePrecision(%d, %d);"
+                .formatted(missing, isNull, value, decimal.precision(), decimal.scale()));
+        isNull = missing;
+        if (decimal.precision() > Decimal.MAX_LONG_DIGITS()) {
+          sizes.add(WIDE_DECIMAL + "L");
+          fields.add("if (%s) %s".formatted(isNull, setNull));
+          put("putDecimal", field, "%s ? null : %s".formatted(isNull, value));
+          return;
+        }
+        value += ".toUnscaledLong()";
+      }
+      String java = CodeGenerator.javaType(type);
+      int from = fields.size();
+      switch (java) {
+        case "UTF8String" -> addBytes("putText", field, value, isNull, value + ".numBytes()");
+        case "byte[]" -> addBytes("putBytes", field, value, isNull, value + ".length");
+        case "boolean" -> put(field, value + " ? 1L : 0L");
+        case "float" -> put(field, "Float.floatToRawIntBits(" + value + ") & 0xFFFFFFFFL");
+        case "double" -> put(field, "Double.doubleToRawLongBits(" + value + ")");
+        case "byte" -> put(field, value + " & 0xFFL");
+        case "short" -> put(field, value + " & 0xFFFFL");
+        case "int" -> put(field, value + " & 0xFFFFFFFFL");
+        default -> put(field, value);
+      }
+      if (!isNull.equals("false")) {
+        fields.add(
+            from,
+            "if (%s) { %s Platform.putLong(null, %s, 0L); } else {"
+                .formatted(isNull, setNull, field));
+        fields.add("}");
+      }
+    }
+
+    private void addBytes(String method, String field, String value, String isNull, String bytes) {
+      sizes.add("(%s ? 0L : %s.padded(%s))".formatted(isNull, CLASS, bytes));
+      put(method, field, value);
+    }
+
+    private void put(String method, String field, String value) {
+      variable = true;
+      fields.add(
+          "%1$s = %2$s.%3$s(%4$s, %5$s, %1$s, %6$s);"
+              .formatted(offset, CLASS, method, at, field, value));
+    }
+
+    private void put(String field, String value) {
+      fields.add("Platform.putLong(null, %s, %s);".formatted(field, value));
+    }
+  }
+}
