@@ -29,8 +29,11 @@ public abstract class RowTarget {
 
   /** Records whose rows a stage with generated code writes to a target, if one is offered. */
   public interface Source {
-    /** The key of the stage, or 0 if the rows have none. */
+    /** The key of the stage, at least 1, or 0 if the rows have none. */
     long stage();
+
+    /** Returns the partition of a row. */
+    int partition(UnsafeRow row);
   }
 
   /**
@@ -77,13 +80,12 @@ public abstract class RowTarget {
    */
   public abstract UnsafeRow wrote(int partition, long address, long bytes);
 
-  /** Copies a row to the target. Returns what {@link #wrote} returns. */
-  public final UnsafeRow write(int partition, UnsafeRow row) throws IOException {
-    int bytes = row.getSizeInBytes();
-    long at = room(partition, bytes);
-    Memory.copyFrom(row.getBaseObject(), row.getBaseOffset(), at, bytes);
-    return wrote(partition, at, bytes);
-  }
+  /**
+   * Copies a row to the target.
+   *
+   * @return null, or a copy of the row if the target does not keep it
+   */
+  public abstract UnsafeRow write(UnsafeRow row) throws IOException;
 
   /** Returns the bytes of a value of variable length in a row. */
   public static long padded(int bytes) {
@@ -171,6 +173,11 @@ public abstract class RowTarget {
     public UnsafeRow wrote(int partition, long address, long bytes) {
       row.pointTo(null, address, Math.toIntExact(bytes));
       return row.copy();
+    }
+
+    @Override
+    public UnsafeRow write(UnsafeRow packed) {
+      return packed.copy();
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.weft.spark.shuffle;
 
+import io.weft.memory.Memory;
 import io.weft.shuffle.ExecutorExchange;
 import io.weft.shuffle.store.BlockKey;
 import io.weft.spark.compat.RowChecksums;
@@ -54,11 +55,11 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
   @Override
   long append(Iterator<Product2<K, V>> records, PartitionChunks chunks) throws IOException {
     Partitioner partitioner = dependency.partitioner();
-    ChunkTarget target = new ChunkTarget(chunks);
+    ChunkTarget target = new ChunkTarget(chunks, records);
     boolean more = target.offer(stageOf(records), records::hasNext);
     while (more) {
       Product2<K, V> entry = records.next();
-      UnsafeRow unused = target.write(partitioner.getPartition(entry._1()), (UnsafeRow) entry._2());
+      target.write(partitioner.getPartition(entry._1()), (UnsafeRow) entry._2());
       more = records.hasNext();
     }
     rowBytes = target.bytes;
@@ -72,18 +73,30 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
   /** The open chunks as the target of rows, which it counts. */
   private final class ChunkTarget extends RowTarget {
     private final PartitionChunks chunks;
+    private final RowTarget.Source source;
     private long bytes;
     private long count;
 
-    ChunkTarget(PartitionChunks chunks) {
+    ChunkTarget(PartitionChunks chunks, Iterator<?> records) {
       this.chunks = chunks;
+      this.source = records instanceof RowTarget.Source one ? one : null;
+    }
+
+    @Override
+    public UnsafeRow write(UnsafeRow row) throws IOException {
+      write(source.partition(row), row);
+      return null;
+    }
+
+    void write(int partition, UnsafeRow row) throws IOException {
+      int length = row.getSizeInBytes();
+      long at = room(partition, length);
+      Memory.copyFrom(row.getBaseObject(), row.getBaseOffset(), at, length);
+      UnsafeRow unused = wrote(partition, at, length);
     }
 
     @Override
     public long room(int partition, long bytes) throws IOException {
-      if (bytes > Integer.MAX_VALUE) {
-        throw new IOException("A row of " + bytes + " bytes is longer than 2 GiB");
-      }
       long at = chunks.room(partition, Long.BYTES + bytes);
       Platform.putLong(null, at, bytes);
       return at + Long.BYTES;

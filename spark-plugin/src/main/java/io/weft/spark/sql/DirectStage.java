@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -30,15 +31,19 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Spark's stage of generated code below an exchange, which here writes each row straight into the
- * chunk of its partition: there is no row buffer, no queue of rows and no call per row between the
- * stage and the shuffle's writer. It is executed in place of the stage, and is no part of the plan.
+ * Spark's stage of generated code below an exchange by hash, which here writes each row straight
+ * into the chunk of its partition: there is no row buffer, no queue of rows and no call per row
+ * between the stage and the shuffle's writer. It is executed in place of the stage, and is no part
+ * of the plan.
+ *
+ * <p>Rows that are packed anyway are copied into the chunk: those of a sort, and those with nested
+ * or many columns.
  */
 final class DirectStage extends WholeStageCodegenExec {
   /** The generated method must stay below the size from which the JVM does not compile it. */
   private static final int MAX_COLUMNS = 64;
 
-  private static final Set<String> TYPES =
+  private static final Set<String> SIMPLE =
       Set.of("boolean", "byte", "short", "int", "long", "float", "double", "UTF8String", "byte[]");
 
   private static final AtomicLong KEYS = new AtomicLong();
@@ -55,24 +60,29 @@ final class DirectStage extends WholeStageCodegenExec {
   /**
    * Creates the stage for the child of an exchange.
    *
-   * @return empty if the child is no stage of generated code, already has packed rows, or has
-   *     columns whose values are not simple
+   * @param partitioning of the exchange, by plain columns
+   * @return empty if the child is no stage of generated code, or if generated code cannot refer to
+   *     Weft's classes
    */
   static Optional<DirectStage> of(SparkPlan child, HashPartitioning partitioning) {
-    return child instanceof WholeStageCodegenExec stage
-            && !(stage.child() instanceof SortExec)
-            && stage.output().size() <= MAX_COLUMNS
-            && types(stage.output()).stream().allMatch(DirectStage::isSimple)
+    return child instanceof WholeStageCodegenExec stage && isVisible()
         ? Optional.of(new DirectStage(stage, partitioning, KEYS.incrementAndGet()))
         : Optional.empty();
   }
 
-  private static List<DataType> types(Seq<Attribute> columns) {
-    return CollectionConverters.asJava(columns).stream().map(Attribute::dataType).toList();
+  /** Spark compiles generated code with the thread's class loader. */
+  private static boolean isVisible() {
+    try {
+      ClassLoader loader = Thread.currentThread().getContextClassLoader();
+      return loader == null
+          || Class.forName(RowTarget.class.getName(), false, loader) == RowTarget.class;
+    } catch (ClassNotFoundException e) {
+      return false;
+    }
   }
 
-  private static boolean isSimple(DataType type) {
-    return type instanceof DecimalType || TYPES.contains(CodeGenerator.javaType(type));
+  private static List<DataType> types(Seq<Attribute> columns) {
+    return CollectionConverters.asJava(columns).stream().map(Attribute::dataType).toList();
   }
 
   /** By which the writer of the shuffle offers its chunks: see {@link RowTarget}. */
@@ -110,11 +120,16 @@ final class DirectStage extends WholeStageCodegenExec {
   private static final class Writing extends ProjectExec {
     private final HashPartitioning partitioning;
     private final long key;
+    private final boolean packed;
 
     Writing(SparkPlan child, HashPartitioning partitioning, long key) {
       super(columns(child), child);
       this.partitioning = partitioning;
       this.key = key;
+      this.packed =
+          child instanceof SortExec
+              || child.output().size() > MAX_COLUMNS
+              || !types(child.output()).stream().allMatch(Writing::isSimple);
     }
 
     private static Seq<NamedExpression> columns(SparkPlan child) {
@@ -124,35 +139,44 @@ final class DirectStage extends WholeStageCodegenExec {
               .toList());
     }
 
-    /** All columns, which are then variables when {@link #doConsume} is called. */
+    private static boolean isSimple(DataType type) {
+      return type instanceof DecimalType || SIMPLE.contains(CodeGenerator.javaType(type));
+    }
+
+    /** The columns that are variables when {@link #doConsume} is called. */
     @Override
     public AttributeSet usedInputs() {
-      return child().outputSet();
+      return packed ? AttributeSet$.MODULE$.empty() : child().outputSet();
     }
 
     @Override
     public String doConsume(CodegenContext context, Seq<ExprCode> input, ExprCode row) {
-      context.currentVars_$eq(input);
-      context.INPUT_ROW_$eq(null);
-      ExprCode partition = partitionId().genCode(context);
       String target =
           context.addMutableState(
               RowTarget.class.getName(), "rowTarget", variable -> "", true, true);
       String stage = context.addReferenceObj("stage", key, "java.lang.Long");
       String returned = context.freshName("returned");
-      boolean packed = row.code().toString().isEmpty();
+      String code = row.code().toString();
       return String.join(
           "\n",
-          partition.code().toString(),
           "if (%1$s == null) %1$s = %2$s.open(%3$s, %4$d);"
               .formatted(target, RowTarget.class.getName(), stage, output().size()),
           "UnsafeRow " + returned + ";",
-          packed
-              ? "%s = %s.write(%s, (UnsafeRow) %s);"
-                  .formatted(returned, target, partition.value(), row.value())
-              : new RowCode(context, target, partition.value().toString(), returned)
-                  .of(types(output()), CollectionConverters.asJava(input)),
+          packed || code.isEmpty()
+              ? "%s\n%s = %s.write((UnsafeRow) %s);".formatted(code, returned, target, row.value())
+              : fields(context, target, returned, input),
           "if (%1$s != null) append(%1$s);".formatted(returned));
+    }
+
+    private String fields(
+        CodegenContext context, String target, String returned, Seq<ExprCode> input) {
+      context.currentVars_$eq(input);
+      context.INPUT_ROW_$eq(null);
+      ExprCode partition = partitionId().genCode(context);
+      return partition.code()
+          + "\n"
+          + new RowCode(context, target, partition.value().toString(), returned)
+              .of(types(output()), CollectionConverters.asJava(input));
     }
 
     /** Spark's expression over the variables of the keys, which are plain columns. */

@@ -98,6 +98,11 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
   }
 
   @Override
+  public int partition(UnsafeRow row) {
+    return partitionOf.applyAsInt(row);
+  }
+
+  @Override
   public boolean hasNext() {
     return rows.hasNext();
   }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import org.apache.spark.sql.internal.SQLConf;
@@ -24,7 +25,8 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * Spark's exchange of rows, with another way to partition them: a repartition without keys deals
  * rows by their hashes instead of sorting them, ranges are sampled and searched faster, and hashes
- * of keys need no generated code. Everything else is Spark's.
+ * of keys need no generated code, or are computed by the code that writes the rows: see {@link
+ * DirectStage}. Everything else is Spark's.
  *
  * <p>Lazy values are created under the node's monitor, like the inherited ones.
  */
@@ -82,7 +84,9 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   private String way() {
     if (outputPartitioning() instanceof HashPartitioning) {
-      return "keys hashed in place";
+      return child() instanceof WholeStageCodegenExec
+          ? "written by generated code"
+          : "keys hashed in place";
     }
     return outputPartitioning() instanceof RangePartitioning
         ? "ranges by prefixes of keys"

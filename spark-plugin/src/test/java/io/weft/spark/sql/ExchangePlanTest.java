@@ -80,15 +80,23 @@ class ExchangePlanTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"true", "false"})
-  void keysOfRowsAreHashedInPlace(String adaptive) {
-    Dataset<Row> rows = with("auto", adaptive, () -> run(FROM_ROWS));
+  @CsvSource({
+    "true, true, written by generated code",
+    "false, true, written by generated code",
+    "true, false, keys hashed in place",
+    "false, false, keys hashed in place",
+  })
+  void keysOfRowsAreHashedByWeft(String adaptive, String generated, String remark) {
+    Dataset<Row> rows =
+        SPARK.with(
+            Map.of("spark.sql.codegen.wholeStage", generated),
+            () -> with("auto", adaptive, () -> run(FROM_ROWS)));
     assertThat(Plans.wefts(rows)).isEmpty();
     assertThat(Plans.sparks(rows))
         .singleElement()
         .extracting(Object::getClass)
         .isEqualTo(RowsExchangeExec.class);
-    assertThat(rows.queryExecution().toString()).contains("[weft: keys hashed in place]");
+    assertThat(rows.queryExecution().toString()).contains("[weft: " + remark + "]");
   }
 
   /** Rules of other plugins look for Spark's own class. */
