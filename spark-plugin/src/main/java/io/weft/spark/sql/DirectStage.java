@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.codegen.JavaCode;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SortExec;
@@ -66,16 +67,19 @@ final class DirectStage extends WholeStageCodegenExec {
    */
   static Optional<DirectStage> of(SparkPlan child, HashPartitioning partitioning) {
     return child instanceof WholeStageCodegenExec stage && isVisible()
-        ? Optional.of(new DirectStage(stage, partitioning, KEYS.incrementAndGet()))
+        ? Optional.of(
+            stage
+                .session()
+                .withActive(() -> new DirectStage(stage, partitioning, KEYS.incrementAndGet())))
         : Optional.empty();
   }
 
-  /** Spark compiles generated code with the thread's class loader. */
+  /** Spark compiles generated code with the thread's class loader, or else with its own. */
   private static boolean isVisible() {
+    ClassLoader threads = Thread.currentThread().getContextClassLoader();
+    ClassLoader loader = threads == null ? SparkPlan.class.getClassLoader() : threads;
     try {
-      ClassLoader loader = Thread.currentThread().getContextClassLoader();
-      return loader == null
-          || Class.forName(RowTarget.class.getName(), false, loader) == RowTarget.class;
+      return Class.forName(RowTarget.class.getName(), false, loader) == RowTarget.class;
     } catch (ClassNotFoundException e) {
       return false;
     }
@@ -170,13 +174,35 @@ final class DirectStage extends WholeStageCodegenExec {
 
     private String fields(
         CodegenContext context, String target, String returned, Seq<ExprCode> input) {
-      context.currentVars_$eq(input);
+      List<DataType> types = types(output());
+      StringBuilder code = new StringBuilder();
+      List<ExprCode> values = new ArrayList<>();
+      for (int column = 0; column < types.size(); column++) {
+        values.add(exact(context, types.get(column), input.apply(column), code));
+      }
+      context.currentVars_$eq(ScalaInterop.seq(values));
       context.INPUT_ROW_$eq(null);
       ExprCode partition = partitionId().genCode(context);
-      return partition.code()
-          + "\n"
-          + new RowCode(context, target, partition.value().toString(), returned)
-              .of(types(output()), CollectionConverters.asJava(input));
+      return code.append(partition.code())
+          .append('\n')
+          .append(
+              new RowCode(context, target, partition.value().toString(), returned)
+                  .of(types, values))
+          .toString();
+    }
+
+    /** A decimal gets the scale of its column. If it does not fit, it is null, as in Spark. */
+    private static ExprCode exact(
+        CodegenContext context, DataType type, ExprCode value, StringBuilder code) {
+      if (!(type instanceof DecimalType decimal)) {
+        return value;
+      }
+      String missing = context.freshName("missing");
+      code.append(
+          "boolean %s = %s || !%s.changePrecision(%d, %d);\n"
+              .formatted(
+                  missing, value.isNull(), value.value(), decimal.precision(), decimal.scale()));
+      return new ExprCode(value.code(), JavaCode.isNullVariable(missing), value.value());
     }
 
     /** Spark's expression over the variables of the keys, which are plain columns. */
@@ -185,8 +211,7 @@ final class DirectStage extends WholeStageCodegenExec {
           HashBatchPartitioner.plainColumns(partitioning, child().output()).orElseThrow();
       List<Expression> keys = new ArrayList<>();
       for (int ordinal : ordinals) {
-        Attribute key = child().output().apply(ordinal);
-        keys.add(new BoundReference(ordinal, key.dataType(), key.nullable()));
+        keys.add(new BoundReference(ordinal, child().output().apply(ordinal).dataType(), true));
       }
       return new HashPartitioning(ScalaInterop.seq(keys), partitioning.numPartitions())
           .partitionIdExpression();
@@ -229,7 +254,6 @@ final class DirectStage extends WholeStageCodegenExec {
     private final String at;
     private final String offset;
     private final List<String> sizes = new ArrayList<>();
-    private final List<String> before = new ArrayList<>();
     private final List<String> fields = new ArrayList<>();
     private boolean variable;
 
@@ -259,7 +283,7 @@ final class DirectStage extends WholeStageCodegenExec {
             at + " + " + FIELD * (words + column),
             nulls + " |= " + (1L << column) + "L;");
       }
-      List<String> code = new ArrayList<>(before);
+      List<String> code = new ArrayList<>();
       sizes.add(0, fixed + "L");
       code.add("long %s = %s;".formatted(size, String.join(" + ", sizes)));
       code.add("long %s = %s.room(%s, %s);".formatted(at, target, partition, size));
@@ -277,12 +301,6 @@ final class DirectStage extends WholeStageCodegenExec {
       String value = input.value().toString();
       String isNull = input.isNull().toString();
       if (type instanceof DecimalType decimal) {
-        // A value that does not fit is null in the packed row.
-        String missing = context.freshName("missing");
-        before.add(
-            "boolean %s = %s || !%s.changePrecision(%d, %d);"
-                .formatted(missing, isNull, value, decimal.precision(), decimal.scale()));
-        isNull = missing;
         if (decimal.precision() > Decimal.MAX_LONG_DIGITS()) {
           sizes.add(WIDE_DECIMAL + "L");
           fields.add("if (%s) %s".formatted(isNull, setNull));
