@@ -144,7 +144,7 @@ public abstract class RowTarget {
 
   /** Packs rows in memory that the end of the task frees, and returns a copy of each. */
   private static final class ReturnedRows extends RowTarget {
-    private static final long FIRST_BYTES = 1024;
+    private static final long LEAST_BYTES = 1024;
 
     private final UnsafeRow row;
     private long memory;
@@ -158,15 +158,20 @@ public abstract class RowTarget {
     @Override
     public long room(int partition, long bytes) {
       if (bytes > size) {
-        resize(Math.max(FIRST_BYTES, 2 * bytes));
+        resize(Math.max(LEAST_BYTES, bytes));
       }
       return memory;
     }
 
     private void resize(long bytes) {
-      Platform.freeMemory(memory);
-      memory = bytes == 0 ? 0 : Platform.allocateMemory(bytes);
-      size = bytes;
+      long old = memory;
+      memory = 0;
+      size = 0;
+      Platform.freeMemory(old);
+      if (bytes > 0) {
+        memory = Platform.allocateMemory(bytes);
+        size = bytes;
+      }
     }
 
     @Override

@@ -25,6 +25,9 @@ import scala.collection.Iterator;
  * <p>For one task thread.
  */
 final class RowsWriter<K, V> extends RecordsWriter<K, V> {
+  /** A row's checksum is of its bytes alone. */
+  private static final Object NO_KEY = 0;
+
   private final ShuffleDependency<?, ?, ?> dependency;
   private final RowChecksums checksums;
   private final TaskSizes blockSizes;
@@ -107,7 +110,7 @@ final class RowsWriter<K, V> extends RecordsWriter<K, V> {
       chunks.wrote(partition, address + length);
       if (checksums != null) {
         sampled.pointTo(null, address, (int) length);
-        checksums.update(partition, partition, sampled);
+        checksums.update(partition, NO_KEY, sampled);
       }
       bytes += length;
       count++;

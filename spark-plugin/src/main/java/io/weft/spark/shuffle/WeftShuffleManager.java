@@ -117,6 +117,11 @@ public final class WeftShuffleManager extends SortShuffleManager {
     return failures;
   }
 
+  /** Whether Weft would carry a shuffle of rows that the session of this thread begins now. */
+  public boolean carriesRows() {
+    return eligibility.carriesRows();
+  }
+
   /** Routes of shuffles, for the UI; filled on the driver only. */
   public ShuffleRoutes routes() {
     return routes;
@@ -295,6 +300,10 @@ public final class WeftShuffleManager extends SortShuffleManager {
       this.conf = conf;
       this.failures = failures;
       this.started = Activation.isActive(conf);
+    }
+
+    boolean carriesRows() {
+      return started && settings().isEmpty();
     }
 
     /** Returns why Weft does not carry a shuffle; empty if it does. */

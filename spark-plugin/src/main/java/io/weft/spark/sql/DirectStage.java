@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
@@ -27,6 +29,7 @@ import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.unsafe.array.ByteArrayMethods;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -53,7 +56,7 @@ final class DirectStage extends WholeStageCodegenExec {
   private final long key;
 
   private DirectStage(WholeStageCodegenExec replaced, HashPartitioning partitioning, long key) {
-    super(new Writing(replaced.child(), partitioning, key), replaced.codegenStageId());
+    super(new Writing(replaced, partitioning, key), replaced.codegenStageId());
     this.replaced = replaced;
     this.key = key;
   }
@@ -120,20 +123,31 @@ final class DirectStage extends WholeStageCodegenExec {
     return Long.hashCode(key);
   }
 
-  /** The end of the stage's generated code. Without generated code it packs the rows. */
+  /**
+   * The end of the stage's generated code. Operators refer to the node above them, and some of them
+   * are serialized with the code. So fields are transient or small.
+   */
   private static final class Writing extends ProjectExec {
-    private final HashPartitioning partitioning;
+    private final transient WholeStageCodegenExec replaced;
+    private final transient HashPartitioning partitioning;
     private final long key;
     private final boolean packed;
 
-    Writing(SparkPlan child, HashPartitioning partitioning, long key) {
-      super(columns(child), child);
+    Writing(WholeStageCodegenExec replaced, HashPartitioning partitioning, long key) {
+      super(columns(replaced.child()), replaced.child());
+      this.replaced = replaced;
       this.partitioning = partitioning;
       this.key = key;
       this.packed =
-          child instanceof SortExec
-              || child.output().size() > MAX_COLUMNS
-              || !types(child.output()).stream().allMatch(Writing::isSimple);
+          child() instanceof SortExec
+              || child().output().size() > MAX_COLUMNS
+              || !types(child().output()).stream().allMatch(Writing::isSimple);
+    }
+
+    /** Spark calls this if it cannot use the generated code of this stage. */
+    @Override
+    public RDD<InternalRow> doExecute() {
+      return replaced.execute();
     }
 
     private static Seq<NamedExpression> columns(SparkPlan child) {
@@ -163,7 +177,7 @@ final class DirectStage extends WholeStageCodegenExec {
       String code = row.code().toString();
       return String.join(
           "\n",
-          "if (%1$s == null) %1$s = %2$s.open(%3$s, %4$d);"
+          "if (%1$s == null) %1$s = %2$s.open(%3$s, %4$s);"
               .formatted(target, RowTarget.class.getName(), stage, output().size()),
           "UnsafeRow " + returned + ";",
           packed || code.isEmpty()
@@ -199,7 +213,7 @@ final class DirectStage extends WholeStageCodegenExec {
       }
       String missing = context.freshName("missing");
       code.append(
-          "boolean %s = %s || !%s.changePrecision(%d, %d);\n"
+          "boolean %s = %s || !%s.changePrecision(%s, %s);\n"
               .formatted(
                   missing, value.isNull(), value.value(), decimal.precision(), decimal.scale()));
       return new ExprCode(value.code(), JavaCode.isNullVariable(missing), value.value());
@@ -247,6 +261,9 @@ final class DirectStage extends WholeStageCodegenExec {
     private static final int FIELD = Long.BYTES;
     private static final int WIDE_DECIMAL = 16;
 
+    /** Spark packs no longer row. The failure is the query's and not one of the shuffle. */
+    private static final int MAX_ROW_BYTES = ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH;
+
     private final CodegenContext context;
     private final String target;
     private final String partition;
@@ -286,10 +303,14 @@ final class DirectStage extends WholeStageCodegenExec {
       List<String> code = new ArrayList<>();
       sizes.add(0, fixed + "L");
       code.add("long %s = %s;".formatted(size, String.join(" + ", sizes)));
+      code.add(
+          "if (%s > %sL) throw new IllegalArgumentException(%s);"
+              .formatted(
+                  size, MAX_ROW_BYTES, "\"A row of \" + " + size + " + \" bytes is too long\""));
       code.add("long %s = %s.room(%s, %s);".formatted(at, target, partition, size));
       code.add("long %s = 0L;".formatted(nulls));
       if (variable) {
-        code.add("long %s = %dL;".formatted(offset, fixed));
+        code.add("long %s = %sL;".formatted(offset, fixed));
       }
       code.addAll(fields);
       code.add("Platform.putLong(null, %s, %s);".formatted(at, nulls));

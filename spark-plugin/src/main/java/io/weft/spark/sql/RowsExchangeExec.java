@@ -2,8 +2,10 @@ package io.weft.spark.sql;
 
 import io.weft.spark.columns.HashRowPartitioner;
 import io.weft.spark.compat.RowDependency;
+import io.weft.spark.shuffle.WeftShuffleManager;
 import java.util.Optional;
 import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -13,7 +15,6 @@ import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import org.apache.spark.sql.internal.SQLConf;
@@ -84,13 +85,16 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   private String way() {
     if (outputPartitioning() instanceof HashPartitioning) {
-      return child() instanceof WholeStageCodegenExec
-          ? "written by generated code"
-          : "keys hashed in place";
+      return hasDirectStage() ? "written by generated code" : "keys hashed in place";
     }
     return outputPartitioning() instanceof RangePartitioning
         ? "ranges by prefixes of keys"
         : "rows dealt by hash";
+  }
+
+  /** Known once the exchange has begun. */
+  private synchronized boolean hasDirectStage() {
+    return stage != null && stage.isPresent();
   }
 
   @Override
@@ -106,11 +110,17 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   private synchronized Optional<DirectStage> stage() {
     if (stage == null) {
       stage =
-          outputPartitioning() instanceof HashPartitioning hash
+          outputPartitioning() instanceof HashPartitioning hash && isCarriedByWeft()
               ? DirectStage.of(child(), hash)
               : Optional.empty();
     }
     return stage;
+  }
+
+  /** Weft may have been switched off since it made the plan. */
+  private static boolean isCarriedByWeft() {
+    return SparkEnv.get().shuffleManager() instanceof WeftShuffleManager manager
+        && manager.carriesRows();
   }
 
   @Override

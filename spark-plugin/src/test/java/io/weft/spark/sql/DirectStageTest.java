@@ -7,10 +7,14 @@ import io.weft.spark.shuffle.RowTarget;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.Dataset;
@@ -26,6 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -63,6 +68,11 @@ class DirectStageTest {
           "timestamp_ntz'1965-05-05 05:05:05' + make_interval(0, 0, 0, id, 0, 0, id)",
           "make_dt_interval(0, 0, 0, id - 50)",
           "make_ym_interval(0, cast(id as int) - 50)");
+
+  private static final String LITERALS =
+      "select id, cast(null as string) a, cast(null as decimal(30,2)) b, cast(null as binary) c,"
+          + " -5 d, -7L e, float(-1.5) f, 'x' g, cast(-3.25 as decimal(9,2)) h, x'00ff' i,"
+          + " cast(null as decimal(9,2)) j, cast(-2 as tinyint) l, true m from made";
 
   private static final List<String> NESTED =
       List.of(
@@ -107,6 +117,13 @@ class DirectStageTest {
         "select distinct k, s, f, d from made",
         "select id, repeat('long ', 300000) s, k from made where id % 1000 = 0",
         "select k, g, count(*) n from facts group by k, g with cube",
+        "select id, rand(1) r, monotonically_increasing_id() m, s from made",
+        "select coalesce(f.k, d.k) k, id, s, name from facts f full join dims d on f.k = d.k",
+        "select /*+ shuffle_hash(d) */ coalesce(f.k, d.k) k, id, name from facts f full join dims d"
+            + " on f.k = d.k",
+        LITERALS,
+        numbers(64),
+        numbers(65),
         "select id, x, b, s from kept join made using (id, x)");
   }
 
@@ -124,8 +141,16 @@ class DirectStageTest {
         });
   }
 
+  /** Of columns with a null in each row, in turn. */
+  private static String numbers(int columns) {
+    return IntStream.range(0, columns)
+        .mapToObj(i -> "if(id %% %d = %d, null, id + %d) c%d".formatted(columns, i, i, i))
+        .collect(Collectors.joining(", ", "select ", " from range(0, 200, 1, 2)"));
+  }
+
   @Test
   void randomSchemasHaveSparksBytes() {
+    AtomicInteger compared = new AtomicInteger();
     for (int seed = 0; seed < 60; seed++) {
       Random random = new Random(seed);
       int rows = random.nextInt(4) == 0 ? random.nextInt(3) : random.nextInt(500);
@@ -144,6 +169,7 @@ class DirectStageTest {
             Dataset<Row> moved = made.repartition(4, made.col(key));
             if (Plans.nodes(Plans.of(moved), RowsExchangeExec.class).size() == 1) {
               assertSameBytes(moved);
+              compared.incrementAndGet();
             }
             List<String> placed = placed(moved);
             List<String> sparks =
@@ -154,6 +180,8 @@ class DirectStageTest {
             return null;
           });
     }
+    // Nested keys and more than 100 columns have no direct stage.
+    assertThat(compared).hasValueGreaterThan(40);
   }
 
   private static String column(Random random, boolean nested) {
@@ -196,19 +224,31 @@ class DirectStageTest {
     return RowTexts.unordered(moved.selectExpr("spark_partition_id()", "*"));
   }
 
-  /** A queue of rows would leave the step of the offer after the first row. */
+  /** With a queue of rows only the first one of a task is made in the step of the offer. */
   @ParameterizedTest
-  @ValueSource(strings = {"id", "id, array(id)"})
-  void allRowsAreWrittenByTheStage(String columns) {
-    String query = "select inside(id) i, %s from range(0, 1000, 1, 2)".formatted(columns);
-    assertThat(SPARK.with(ROWS, () -> inside(query, "i"))).containsOnly(true).hasSize(1000);
-    assertThat(SPARK.with(Map.of("spark.weft.enabled", "false"), () -> inside(query, "i")))
-        .containsOnly(false);
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "select inside(id) i, id from range(0, 1000, 1, 2) | true",
+        "select inside(id) i, id, array(id) a from range(0, 1000, 1, 2) | false",
+        "select inside(a.id) i, a.id, b.id from range(1000) a full join range(1000) b"
+            + " on a.id = b.id | false",
+        "select /*+ shuffle_hash(b) */ inside(a.id) i, a.id from range(1000) a full join"
+            + " range(1000) b on a.id = b.id | true",
+        "select inside(id) i, id, count(*) from range(1000) group by id | true",
+      })
+  void allRowsAreWrittenByTheStage(String query, String adaptive) {
+    Map<String, String> settings = new HashMap<>(ROWS);
+    settings.put("spark.sql.adaptive.enabled", adaptive);
+    settings.put("spark.sql.autoBroadcastJoinThreshold", "-1");
+    assertThat(SPARK.with(settings, () -> inside(query))).containsOnly(true).hasSize(1000);
+    settings.put("spark.weft.enabled", "false");
+    assertThat(SPARK.with(settings, () -> inside(query))).containsOnly(false);
   }
 
-  private static List<Boolean> inside(String query, String key) {
+  private static List<Boolean> inside(String query) {
     Dataset<Row> rows = SPARK.session().sql(query);
-    return rows.repartition(3, rows.col(key)).collectAsList().stream()
+    return rows.repartition(3, rows.col("i")).collectAsList().stream()
         .map(row -> row.getBoolean(0))
         .toList();
   }
@@ -294,39 +334,41 @@ class DirectStageTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"spark.sql.codegen.wholeStage", "spark.sql.codegen.splitConsumeFuncByOperator"})
-  void codeMayBeGeneratedInOtherWays(String setting) {
-    String query = "select k, s, sum(d) d, max(big) big from facts group by k, s";
+      strings = {
+        "select k, s, sum(d) d, max(big) big from facts group by k, s",
+        LITERALS,
+      })
+  void codeNeedNoMethodForEachOperator(String query) {
     List<String> sparks = SPARK.with(Map.of("spark.weft.enabled", "false"), () -> placed(query));
-    SPARK.with(
-        ROWS,
-        () -> {
-          SPARK.with(
-              Map.of(setting, "false"),
-              () -> {
-                assertThat(placed(query)).isEqualTo(sparks);
-                return null;
-              });
-          return null;
-        });
+    Map<String, String> settings = new HashMap<>(ROWS);
+    settings.put("spark.sql.codegen.splitConsumeFuncByOperator", "false");
+    assertThat(SPARK.with(settings, () -> placed(query))).isEqualTo(sparks);
   }
 
-  /** Spark then runs the operators without a common stage. */
+  /** Spark then runs its own stage, or else the operators without one. */
   @Test
   void codeMayBeTooLarge() {
-    List<String> columns = IntStream.range(0, 60).mapToObj(i -> "id + " + i + " c" + i).toList();
-    String query = "select " + String.join(", ", columns) + " from range(0, 500, 1, 2)";
-    List<String> sparks = SPARK.with(Map.of("spark.weft.enabled", "false"), () -> placed(query));
-    SPARK.with(
-        ROWS,
-        () -> {
-          SPARK.with(
-              Map.of("spark.sql.codegen.hugeMethodLimit", "100"),
-              () -> {
-                assertThat(placed(query)).isEqualTo(sparks);
-                return null;
-              });
-          return null;
-        });
+    Map<String, String> settings = new HashMap<>(ROWS);
+    settings.put("spark.sql.codegen.hugeMethodLimit", "100");
+    List<Boolean> inside =
+        SPARK.with(
+            settings, () -> inside("select inside(id) i, id, id + 1 x from range(0, 1000, 1, 2)"));
+    assertThat(inside).hasSize(1000);
+    assertThat(inside.stream().filter(one -> one)).hasSizeLessThanOrEqualTo(2);
+    assertThat(SPARK.with(settings, () -> placed("select * from made"))).hasSize(3000);
+  }
+
+  /** Java formats numbers with other digits there. */
+  @Test
+  void codeDoesNotDependOnTheLocale() {
+    Locale before = Locale.getDefault();
+    try {
+      Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+      assertThat(String.format("%d", 12)).isNotEqualTo("12");
+      String query = "select inside(id) i, cast(id as decimal(12,2)) d, 't' || id s from range(99)";
+      assertThat(SPARK.with(ROWS, () -> inside(query))).containsOnly(true).hasSize(99);
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 }
