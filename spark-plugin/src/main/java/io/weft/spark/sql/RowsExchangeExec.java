@@ -36,7 +36,10 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   private static final int MAX_PARTITIONS = 1 << 16;
 
   private transient ShuffleDependency<Object, InternalRow, InternalRow> dependency;
-  private transient Optional<DirectStage> stage;
+
+  /** Written under the monitor, which the plan's text does not wait for. */
+  private transient volatile Optional<DirectStage> stage;
+
   private transient RDD<InternalRow> input;
 
   /** Spark calls this constructor by reflection to copy the node. */
@@ -93,8 +96,9 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   }
 
   /** Known once the exchange has begun. */
-  private synchronized boolean hasDirectStage() {
-    return stage != null && stage.isPresent();
+  private boolean hasDirectStage() {
+    Optional<DirectStage> known = stage;
+    return known != null && known.isPresent();
   }
 
   @Override
