@@ -43,7 +43,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Rows that are packed anyway are copied into the chunk: those of a sort, and those with nested
  * or many columns.
  */
-final class DirectStage extends WholeStageCodegenExec {
+public final class DirectStage extends WholeStageCodegenExec {
   /** The generated method must stay below the size from which the JVM does not compile it. */
   private static final int MAX_COLUMNS = 64;
 
@@ -127,7 +127,7 @@ final class DirectStage extends WholeStageCodegenExec {
    * The end of the stage's generated code. Operators refer to the node above them, and some of them
    * are serialized with the code. So fields are transient or small.
    */
-  private static final class Writing extends ProjectExec {
+  public static final class Writing extends ProjectExec {
     private final transient WholeStageCodegenExec replaced;
     private final transient HashPartitioning partitioning;
     private final long key;
