@@ -14,8 +14,9 @@ import org.apache.spark.util.TaskCompletionListener;
  * Where the generated code of a map stage writes its packed rows: the open chunks of the map
  * output. The code asks for {@link #room}, writes a row there, and reports it by {@link #wrote}.
  *
- * <p>If Spark's own shuffle writes the output, or any other code reads the stage, there are no
- * chunks. The rows are then packed in memory of the target and returned.
+ * <p>There are no chunks if other code reads the stage, if Weft was switched off between the
+ * creation of the stage and that of the shuffle, or if generated code sees this class from another
+ * class loader than the writer. The rows are then packed in memory of the target and returned.
  *
  * <p>For one task thread.
  */

@@ -19,8 +19,9 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Writes packed SQL rows. A row is copied once between its writer and its reader: to the open chunk
- * of its partition. Its format is the size as an int64, followed by the bytes.
+ * Writes packed SQL rows. A row is copied once between its writer and its reader, or written by
+ * generated code: to the open chunk of its partition. Its format is the size as an int64, followed
+ * by the bytes.
  *
  * <p>For one task thread.
  */

@@ -36,16 +36,19 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Spark's stage of generated code below an exchange by hash, which here writes each row straight
- * into the chunk of its partition: there is no row buffer, no queue of rows and no call per row
- * between the stage and the shuffle's writer. It is executed in place of the stage, and is no part
- * of the plan.
+ * into the chunk of its partition: there is no row buffer, no queue of rows and no iterator between
+ * the stage and the shuffle's writer. It is executed in place of the stage, and is no part of the
+ * plan.
  *
  * <p>Rows that are packed anyway are copied into the chunk: those of a sort, and those with nested
  * or many columns.
  */
 public final class DirectStage extends WholeStageCodegenExec {
-  /** The generated method must stay below the size from which the JVM does not compile it. */
-  private static final int MAX_COLUMNS = 64;
+  /**
+   * A row has one word of null bits, and the generated method stays below the size from which the
+   * JVM does not compile it.
+   */
+  private static final int MAX_COLUMNS = Long.SIZE;
 
   private static final Set<String> SIMPLE =
       Set.of("boolean", "byte", "short", "int", "long", "float", "double", "UTF8String", "byte[]");
@@ -97,6 +100,11 @@ public final class DirectStage extends WholeStageCodegenExec {
     return key;
   }
 
+  /** Whether Spark runs its own stage, because it cannot use the code of this one. */
+  boolean isUnused() {
+    return ((Writing) child()).unused;
+  }
+
   /** The metrics of the stage in the plan. */
   @Override
   public Map<String, SQLMetric> metrics() {
@@ -108,21 +116,6 @@ public final class DirectStage extends WholeStageCodegenExec {
     throw new UnsupportedOperationException("a direct stage is no part of a plan");
   }
 
-  @Override
-  public boolean canEqual(Object other) {
-    return other instanceof DirectStage;
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return this == other;
-  }
-
-  @Override
-  public int hashCode() {
-    return Long.hashCode(key);
-  }
-
   /**
    * The end of the stage's generated code. Operators refer to the node above them, and some of them
    * are serialized with the code. So fields are transient or small.
@@ -132,6 +125,7 @@ public final class DirectStage extends WholeStageCodegenExec {
     private final transient HashPartitioning partitioning;
     private final long key;
     private final boolean packed;
+    private transient volatile boolean unused;
 
     Writing(WholeStageCodegenExec replaced, HashPartitioning partitioning, long key) {
       super(columns(replaced.child()), replaced.child());
@@ -147,6 +141,7 @@ public final class DirectStage extends WholeStageCodegenExec {
     /** Spark calls this if it cannot use the generated code of this stage. */
     @Override
     public RDD<InternalRow> doExecute() {
+      unused = true;
       return replaced.execute();
     }
 
@@ -235,26 +230,11 @@ public final class DirectStage extends WholeStageCodegenExec {
     public ProjectExec withNewChildInternal(SparkPlan child) {
       throw new UnsupportedOperationException("a direct stage is no part of a plan");
     }
-
-    @Override
-    public boolean canEqual(Object other) {
-      return other instanceof Writing;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      return this == other;
-    }
-
-    @Override
-    public int hashCode() {
-      return Long.hashCode(key);
-    }
   }
 
   /**
-   * Code that writes a row in Spark's packed format: a bit for each null, a field of 8 bytes for
-   * each column, then values of variable length.
+   * Code that writes a row in Spark's packed format: a word with a bit for each null, a field of 8
+   * bytes for each column, then values of variable length.
    */
   private static final class RowCode {
     private static final String CLASS = RowTarget.class.getName();
@@ -289,15 +269,14 @@ public final class DirectStage extends WholeStageCodegenExec {
      * @param values of the columns, already evaluated
      */
     String of(List<DataType> types, List<ExprCode> values) {
-      int words = (types.size() + Long.SIZE - 1) / Long.SIZE;
-      int fixed = FIELD * (words + types.size());
+      int fixed = FIELD * (1 + types.size());
       String nulls = context.freshName("nulls");
       String size = context.freshName("size");
       for (int column = 0; column < types.size(); column++) {
         add(
             types.get(column),
             values.get(column),
-            at + " + " + FIELD * (words + column),
+            at + " + " + FIELD * (1 + column),
             nulls + " |= " + (1L << column) + "L;");
       }
       List<String> code = new ArrayList<>();

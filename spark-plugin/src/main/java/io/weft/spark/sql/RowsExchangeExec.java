@@ -88,7 +88,7 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   private String way() {
     if (outputPartitioning() instanceof HashPartitioning) {
-      return hasDirectStage() ? "written by generated code" : "keys hashed in place";
+      return hasDirectStage() ? "written by generated code" : "keys hashed by Weft";
     }
     return outputPartitioning() instanceof RangePartitioning
         ? "ranges by prefixes of keys"
@@ -98,7 +98,7 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   /** Known once the exchange has begun. */
   private boolean hasDirectStage() {
     Optional<DirectStage> known = stage;
-    return known != null && known.isPresent();
+    return known != null && known.isPresent() && !known.get().isUnused();
   }
 
   @Override
@@ -123,7 +123,9 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   /** Weft may have been switched off since it made the plan. */
   private static boolean isCarriedByWeft() {
-    return SparkEnv.get().shuffleManager() instanceof WeftShuffleManager manager
+    SparkEnv environment = SparkEnv.get();
+    return environment != null
+        && environment.shuffleManager() instanceof WeftShuffleManager manager
         && manager.carriesRows();
   }
 

@@ -83,10 +83,10 @@ class ExchangePlanTest {
   @CsvSource({
     "true, true, written by generated code",
     "false, true, written by generated code",
-    "true, false, keys hashed in place",
-    "false, false, keys hashed in place",
+    "true, false, keys hashed by Weft",
+    "false, false, keys hashed by Weft",
   })
-  void keysOfRowsAreHashedByWeft(String adaptive, String generated, String remark) {
+  void codeWritesRowsIfItIsGenerated(String adaptive, String generated, String remark) {
     Dataset<Row> rows =
         SPARK.with(
             Map.of("spark.sql.codegen.wholeStage", generated),
