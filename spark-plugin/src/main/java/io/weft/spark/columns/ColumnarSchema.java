@@ -4,10 +4,14 @@ import io.weft.spark.columns.ColumnLayout.UnsupportedTypeException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import org.apache.spark.sql.types.StructType;
 
 /** The layouts of a schema's columns, in the schema's order. Immutable. */
 public final class ColumnarSchema {
+  /** What a row on the rows route has besides its columns: its size, and its bits for nulls. */
+  private static final int ROW_HEADER = 2 * Long.BYTES;
+
   private final List<ColumnLayout> columns;
   private final int nodes;
 
@@ -28,6 +32,25 @@ public final class ColumnarSchema {
     } catch (UnsupportedTypeException e) {
       return Optional.of(e.getMessage());
     }
+  }
+
+  /**
+   * Returns the size of packed rows as a multiple of the size of the same values in columns.
+   *
+   * @return empty unless each column has values of one fixed size
+   */
+  public static OptionalDouble rowsPerColumns(StructType schema) {
+    int row = ROW_HEADER;
+    int values = 0;
+    for (ColumnLayout column : of(schema).columns()) {
+      int width = column.form().width();
+      if (width == 0) {
+        return OptionalDouble.empty();
+      }
+      values += width;
+      row += width <= Long.BYTES ? Long.BYTES : Long.BYTES + width;
+    }
+    return values == 0 ? OptionalDouble.empty() : OptionalDouble.of((double) row / values);
   }
 
   /**

@@ -1,7 +1,9 @@
 package io.weft.spark.sql;
 
+import io.weft.spark.columns.ColumnarSchema;
 import io.weft.spark.columns.HashBatchPartitioner;
 import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.shuffle.RowTarget;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,14 +23,19 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.catalyst.expressions.codegen.JavaCode;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.array.ByteArrayMethods;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
@@ -52,6 +59,12 @@ public final class DirectStage extends WholeStageCodegenExec {
 
   private static final Set<String> SIMPLE =
       Set.of("boolean", "byte", "short", "int", "long", "float", "double", "UTF8String", "byte[]");
+
+  /**
+   * Up to this multiple of the size of columns, rows of numbers are written and read faster over
+   * shared memory and over TCP, although they have more bytes: see docs/benchmarks.md.
+   */
+  private static final double MAX_ROWS_PER_COLUMNS = 1.3;
 
   private static final AtomicLong KEYS = new AtomicLong();
 
@@ -78,6 +91,28 @@ public final class DirectStage extends WholeStageCodegenExec {
                 .session()
                 .withActive(() -> new DirectStage(stage, partitioning, KEYS.incrementAndGet())))
         : Optional.empty();
+  }
+
+  /**
+   * Whether this stage is the fastest way to exchange the batches of a scan: they are of numbers
+   * that as rows are nearly as small, and nothing else is done for each row.
+   *
+   * @param exchange of a schema that both routes support
+   */
+  static boolean suits(ShuffleExchangeExec exchange) {
+    SQLConf conf = exchange.conf();
+    StructType schema = exchange.schema();
+    return isScan(exchange.child())
+        && exchange.outputPartitioning() instanceof HashPartitioning hash
+        && RowsExchangeExec.improves(hash, exchange.child().output(), conf)
+        && schema.size() <= MAX_COLUMNS
+        && !SparkFeatures.rowChecksums(conf).isComputed()
+        && ColumnarSchema.rowsPerColumns(schema).orElse(Double.MAX_VALUE) <= MAX_ROWS_PER_COLUMNS;
+  }
+
+  /** Whether a node is a scan of files in Spark's batches. Other plugins replace these nodes. */
+  private static boolean isScan(SparkPlan node) {
+    return node instanceof FileSourceScanExec || node instanceof BatchScanExec;
   }
 
   /** Spark compiles generated code with the thread's class loader, or else with its own. */

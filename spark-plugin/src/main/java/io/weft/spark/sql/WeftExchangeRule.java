@@ -200,6 +200,9 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         return RouteChoice.refused(
             "its input is on GPUs and row checksums are on (" + SparkFeatures.ROW_CHECKSUMS + "*)");
       }
+      if (DirectStage.suits(exchange)) {
+        return RouteChoice.refused("its numbers are faster as rows");
+      }
       return DependencyBuilder.rowsObstacle(exchange.outputPartitioning(), exchange.conf())
           .map(RouteChoice::refused)
           .orElseGet(() -> RouteChoice.columns("its input is batches"));

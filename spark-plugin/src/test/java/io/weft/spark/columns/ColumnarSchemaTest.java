@@ -3,6 +3,7 @@ package io.weft.spark.columns;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.spark.columns.ColumnLayout.StorageForm;
+import java.util.OptionalDouble;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
@@ -46,6 +47,21 @@ class ColumnarSchemaTest {
         .isEqualTo(4);
     assertThat(ColumnLayout.of("", DataTypes.CalendarIntervalType).nodes()).isEqualTo(4);
     assertThat(ColumnLayout.of("", new VectorLikeUdt()).type()).isInstanceOf(StructType.class);
+  }
+
+  @Test
+  void comparesRowsWithColumnsOfFixedSize() {
+    assertThat(rowsPerColumns("a bigint, b double, c timestamp")).hasValue(40.0 / 24);
+    assertThat(rowsPerColumns("a tinyint, b int, c date")).hasValue(40.0 / 9);
+    assertThat(rowsPerColumns("a decimal(18,2), b decimal(19,2)")).hasValue(48.0 / 24);
+    for (String other : new String[] {"b string", "b boolean", "b array<int>", "b void"}) {
+      assertThat(rowsPerColumns("a bigint, " + other)).as(other).isEmpty();
+    }
+    assertThat(ColumnarSchema.rowsPerColumns(new StructType())).isEmpty();
+  }
+
+  private static OptionalDouble rowsPerColumns(String ddl) {
+    return ColumnarSchema.rowsPerColumns(StructType.fromDDL(ddl));
   }
 
   private static StorageForm form(String ddl) {

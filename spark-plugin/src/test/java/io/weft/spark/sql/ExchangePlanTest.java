@@ -35,6 +35,25 @@ class ExchangePlanTest {
     SPARK.session().range(100).selectExpr("id % 9 v", "id").write().parquet(path);
     SPARK.session().read().parquet(path).createOrReplaceTempView("stored");
     SPARK.session().range(100).createOrReplaceTempView("made");
+    String numbers = folder.resolve("numbers").toString();
+    SPARK
+        .session()
+        .range(1000)
+        .selectExpr(
+            "id",
+            "if(id % 7 = 0, null, -id) a",
+            "id / 3 b",
+            "cast(id as decimal(18, 2)) c",
+            "cast(if(id % 5 = 0, null, id) as timestamp) d",
+            "id * id e",
+            "if(id % 3 = 0, null, double('NaN')) f",
+            "cast(null as bigint) g",
+            "cast(id as decimal(38, 2)) h",
+            "id % 2 = 0 i",
+            "cast(id as string) s")
+        .write()
+        .parquet(numbers);
+    SPARK.session().read().parquet(numbers).createOrReplaceTempView("numbers");
     String arrays = folder.resolve("arrays").toString();
     SPARK
         .session()
@@ -67,13 +86,48 @@ class ExchangePlanTest {
   }
 
   @ParameterizedTest
+  @CsvSource({
+    "true, 'id, a, b, c, d, e, f'",
+    "false, 'id, a, b, c, d, e, f'",
+    "true, 'id, a, b, c, d, e, f, g'",
+  })
+  void manyNumbersBecomeRows(String adaptive, String columns) {
+    String query = numbers(columns);
+    Dataset<Row> rows = with("auto", adaptive, () -> run(query));
+    assertThat(Plans.wefts(rows)).isEmpty();
+    assertThat(rows.queryExecution().toString())
+        .contains(
+            "[weft: no columns route, its numbers are faster as rows, written by generated code]");
+    assertThat(RowTexts.unordered(rows))
+        .isEqualTo(RowTexts.unordered(with("columns", adaptive, () -> run(query))));
+  }
+
+  /** Few numbers, and other types, are much smaller in columns. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "id, a, b, c, d, e",
+        "id, a, b, c, d, e, f, i",
+        "id, a, b, c, d, e, f, s",
+      })
+  void otherBatchesStayColumns(String columns) {
+    assertThat(Plans.wefts(with("auto", "true", () -> planned(numbers(columns))))).hasSize(1);
+  }
+
+  private static String numbers(String columns) {
+    return "select /*+ repartition(3, id) */ " + columns + " from numbers";
+  }
+
+  @ParameterizedTest
   @ValueSource(strings = {"enabled", "enableFullRetryOnMismatch"})
   void withRowChecksumsBatchesStillTakeTheColumnsRoute(String which) {
     String key = "spark.sql.shuffle.orderIndependentChecksum." + which;
     SPARK.session().conf().set(key, "true");
     try {
-      assertThat(with("auto", "true", () -> explained(FROM_BATCHES)))
-          .contains("[weft: columns route, its input is batches]");
+      for (String query : new String[] {FROM_BATCHES, numbers("id, a, b, c, d, e, f")}) {
+        assertThat(with("auto", "true", () -> explained(query)))
+            .contains("[weft: columns route, its input is batches]");
+      }
     } finally {
       SPARK.session().conf().set(key, "false");
     }
