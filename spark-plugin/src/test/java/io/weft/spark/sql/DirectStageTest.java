@@ -41,7 +41,11 @@ class DirectStageTest {
   @TempDir static Path folder;
 
   private static final Map<String, String> ROWS =
-      Map.of("spark.weft.route", "rows", "spark.sql.adaptive.enabled", "false");
+      Map.of(
+          "spark.weft.route", "rows",
+          "spark.sql.adaptive.enabled", "false",
+          // Since Spark 4.2.
+          "spark.sql.codegen.wholeStage.union.enabled", "true");
 
   /** Values that fit into a field or are bytes; each also with nulls. */
   private static final List<String> SIMPLE =
@@ -220,6 +224,14 @@ class DirectStageTest {
     assertThat(SPARK.with(ROWS, () -> placed(query))).isEqualTo(sparks);
   }
 
+  /** Spark 4.2 makes one stage of all sides. */
+  @Test
+  void unionsArePlacedAsBySpark() {
+    String query = "select id, k, s from made union all select id + 1, k, 'x' from facts";
+    List<String> sparks = SPARK.with(Map.of("spark.weft.enabled", "false"), () -> placed(query));
+    assertThat(SPARK.with(ROWS, () -> placed(query))).isEqualTo(sparks);
+  }
+
   private static List<String> placed(String query) {
     Dataset<Row> rows = SPARK.session().sql(query);
     return placed(rows.repartition(3, rows.col(rows.columns()[0])));
@@ -298,6 +310,27 @@ class DirectStageTest {
           assertThatThrownBy(() -> rows.repartition(3, rows.col("id")).collectAsList())
               .hasStackTraceContaining("row 2000");
           assertThat(placed("select * from made")).hasSize(3000);
+          return null;
+        });
+  }
+
+  /** The text is in the row 22 times. */
+  @Test
+  void aRowIsTooLong() {
+    String columns =
+        IntStream.range(0, 22).mapToObj(i -> "s s" + i).collect(Collectors.joining(", "));
+    SPARK.with(
+        ROWS,
+        () -> {
+          Dataset<Row> texts =
+              SPARK
+                  .session()
+                  .sql(
+                      "select id, repeat('x', 100000000 + int(id)) s from range(1) distribute by id");
+          Dataset<Row> rows =
+              texts.selectExpr(("id, " + columns).split(", ")).repartition(3, texts.col("id"));
+          assertThatThrownBy(rows::collectAsList)
+              .hasStackTraceContaining("A row of 2200000192 bytes");
           return null;
         });
   }
