@@ -2,7 +2,7 @@ package io.weft.spark.config;
 
 /** The route of a session's SQL shuffles. */
 public enum Route {
-  /** Columns if the input arrives in batches of columns, rows elsewhere. */
+  /** The faster one: mostly columns if the input arrives in batches of columns, else rows. */
   AUTO,
   /** Always rows. No plan is changed. */
   ROWS,
