@@ -4,11 +4,13 @@ import io.weft.memory.Memory;
 import java.io.IOException;
 import java.util.function.BooleanSupplier;
 import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.TaskCompletionListener;
+import scala.collection.Iterator;
 
 /**
  * Where the generated code of a map stage writes its packed rows: the open chunks of the map
@@ -141,6 +143,35 @@ public abstract class RowTarget {
     }
     Platform.putLong(null, field, offset << Integer.SIZE | length);
     return offset + WIDE_DECIMAL;
+  }
+
+  /** A target of packed rows, each of which it takes by {@link #write}. */
+  public abstract static class OfPacked extends RowTarget {
+    /**
+     * Takes all rows of a map partition.
+     *
+     * @param rows packed rows
+     * @param stage the key of the stage that writes them to the target that it is offered; 0 for
+     *     other rows
+     * @throws IOException if there is no memory
+     */
+    public final void takeAll(Iterator<InternalRow> rows, long stage) throws IOException {
+      boolean more = offer(stage, rows::hasNext);
+      while (more) {
+        UnsafeRow unused = write((UnsafeRow) rows.next());
+        more = rows.hasNext();
+      }
+    }
+
+    @Override
+    public final long room(int partition, long bytes) {
+      throw new UnsupportedOperationException("this target takes packed rows");
+    }
+
+    @Override
+    public final UnsafeRow wrote(int partition, long address, long bytes) {
+      throw new UnsupportedOperationException("this target takes packed rows");
+    }
   }
 
   /** Packs rows in memory that the end of the task frees, and returns a copy of each. */

@@ -1,6 +1,7 @@
 package io.weft.spark.sql;
 
 import io.weft.spark.compat.NarrowRDD;
+import io.weft.spark.shuffle.RowTarget;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
@@ -30,6 +31,7 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
   private final Iterator<InternalRow> input;
   private final int partitions;
   private final TaskContext context;
+  private final long stage;
   private final Integer[] numbers;
   private final MutablePair<Object, InternalRow> pair = new MutablePair<>();
   private RowBuffer buffer;
@@ -37,8 +39,9 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
   private UnsafeRow row;
   private long left = -1;
 
-  private DealtRows(Iterator<InternalRow> input, int partitions, TaskContext context) {
+  private DealtRows(Iterator<InternalRow> input, int partitions, TaskContext context, long stage) {
     this.input = input;
+    this.stage = stage;
     this.partitions = partitions;
     this.context = context;
     this.numbers = IntStream.range(0, partitions).boxed().toArray(Integer[]::new);
@@ -49,11 +52,13 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
    *
    * @param rows packed rows
    * @param partitions at least 1
+   * @param stage the key of the stage that writes the rows to the target that it is offered; 0 for
+   *     other rows
    * @return rows, each valid until the next one, with their partitions
    */
-  static RDD<Product2<Object, InternalRow>> of(RDD<InternalRow> rows, int partitions) {
+  static RDD<Product2<Object, InternalRow>> of(RDD<InternalRow> rows, int partitions, long stage) {
     return NarrowRDD.over(
-        rows, Product2.class, input -> new DealtRows(input, partitions, TaskContext.get()));
+        rows, Product2.class, input -> new DealtRows(input, partitions, TaskContext.get(), stage));
   }
 
   @Override
@@ -71,13 +76,7 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
   private void deal() {
     buffer = new RowBuffer(context);
     try {
-      while (input.hasNext()) {
-        UnsafeRow next = (UnsafeRow) input.next();
-        if (row == null) {
-          row = new UnsafeRow(next.numFields());
-        }
-        buffer.append(next);
-      }
+      new BufferTarget().takeAll(input, stage);
       left = buffer.rows();
       if (left > 0) {
         int start = new XORShiftRandom(context.partitionId()).nextInt(partitions) + 1;
@@ -85,6 +84,18 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
       }
     } catch (IOException e) {
       throw new UncheckedIOException("Rows cannot be spilled for a repartition", e);
+    }
+  }
+
+  /** The buffer as the target of rows. */
+  private final class BufferTarget extends RowTarget.OfPacked {
+    @Override
+    public UnsafeRow write(UnsafeRow packed) throws IOException {
+      if (row == null) {
+        row = new UnsafeRow(packed.numFields());
+      }
+      buffer.append(packed);
+      return null;
     }
   }
 

@@ -58,13 +58,14 @@ record DependencyBuilder(
       return fromSparks(rows);
     }
     if (partitioning instanceof RangePartitioning range) {
-      RangeBounds bounds = RangeSample.ofRows(range, child, rows);
-      return dependency(erased(bounds.partitioned(rows)), bounds.numPartitions(), null);
+      RangeBounds bounds = RangeSample.ofRows(range, child, rows, 0);
+      return dependency(erased(bounds.partitioned(rows, 0)), bounds.numPartitions(), null);
     }
     int partitions = partitioning.numPartitions();
     return partitioning instanceof HashPartitioning hash
-        ? dependency(erased(PartitionedRows.byHash(rows, hash, child.output())), partitions, null)
-        : dependency(erased(DealtRows.of(rows, partitions)), partitions, null);
+        ? dependency(
+            erased(PartitionedRows.byHash(rows, hash, child.output(), 0)), partitions, null)
+        : dependency(erased(DealtRows.of(rows, partitions, 0)), partitions, null);
   }
 
   /** Rows that Spark partitions. */

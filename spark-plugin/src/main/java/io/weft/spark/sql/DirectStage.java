@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.catalyst.expressions.codegen.JavaCode;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SortExec;
@@ -42,13 +43,13 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Spark's stage of generated code below an exchange by hash, which here writes each row straight
- * into the chunk of its partition: there is no row buffer, no queue of rows and no iterator between
- * the stage and the shuffle's writer. It is executed in place of the stage, and is no part of the
- * plan.
+ * Spark's stage of generated code below an exchange, which here writes each row straight into the
+ * chunk of its partition: there is no row buffer, no queue of rows and no iterator between the
+ * stage and the shuffle's writer. It is executed in place of the stage, and is no part of the plan.
  *
- * <p>Rows that are packed anyway are copied into the chunk: those of a sort, and those with nested
- * or many columns.
+ * <p>Rows that are packed anyway are copied into the chunk: those of a sort, those with nested or
+ * many columns, and those whose partition needs the packed row, as that of a range does. A
+ * repartition without keys copies them into its buffer.
  */
 public final class DirectStage extends WholeStageCodegenExec {
   /**
@@ -71,7 +72,8 @@ public final class DirectStage extends WholeStageCodegenExec {
   private final transient WholeStageCodegenExec replaced;
   private final long key;
 
-  private DirectStage(WholeStageCodegenExec replaced, HashPartitioning partitioning, long key) {
+  private DirectStage(
+      WholeStageCodegenExec replaced, Optional<HashPartitioning> partitioning, long key) {
     super(new Writing(replaced, partitioning, key), replaced.codegenStageId());
     this.replaced = replaced;
     this.key = key;
@@ -80,16 +82,18 @@ public final class DirectStage extends WholeStageCodegenExec {
   /**
    * Creates the stage for the child of an exchange.
    *
-   * @param partitioning of the exchange, by plain columns
+   * @param partitioning of the exchange; if by hash, by plain columns
    * @return empty if the child is no stage of generated code, or if generated code cannot refer to
    *     Weft's classes
    */
-  static Optional<DirectStage> of(SparkPlan child, HashPartitioning partitioning) {
+  static Optional<DirectStage> of(SparkPlan child, Partitioning partitioning) {
+    Optional<HashPartitioning> byHash =
+        partitioning instanceof HashPartitioning hash ? Optional.of(hash) : Optional.empty();
     return child instanceof WholeStageCodegenExec stage && isVisible()
         ? Optional.of(
             stage
                 .session()
-                .withActive(() -> new DirectStage(stage, partitioning, KEYS.incrementAndGet())))
+                .withActive(() -> new DirectStage(stage, byHash, KEYS.incrementAndGet())))
         : Optional.empty();
   }
 
@@ -157,18 +161,19 @@ public final class DirectStage extends WholeStageCodegenExec {
    */
   public static final class Writing extends ProjectExec {
     private final transient WholeStageCodegenExec replaced;
-    private final transient HashPartitioning partitioning;
+    private final transient Optional<HashPartitioning> partitioning;
     private final long key;
     private final boolean packed;
     private transient volatile boolean unused;
 
-    Writing(WholeStageCodegenExec replaced, HashPartitioning partitioning, long key) {
+    Writing(WholeStageCodegenExec replaced, Optional<HashPartitioning> partitioning, long key) {
       super(columns(replaced.child()), replaced.child());
       this.replaced = replaced;
       this.partitioning = partitioning;
       this.key = key;
       this.packed =
-          child() instanceof SortExec
+          partitioning.isEmpty()
+              || child() instanceof SortExec
               || child().output().size() > MAX_COLUMNS
               || !types(child().output()).stream().allMatch(Writing::isSimple);
     }
@@ -251,13 +256,13 @@ public final class DirectStage extends WholeStageCodegenExec {
 
     /** Spark's expression over the variables of the keys, which are plain columns. */
     private Expression partitionId() {
-      int[] ordinals =
-          HashBatchPartitioner.plainColumns(partitioning, child().output()).orElseThrow();
+      HashPartitioning hash = partitioning.orElseThrow();
+      int[] ordinals = HashBatchPartitioner.plainColumns(hash, child().output()).orElseThrow();
       List<Expression> keys = new ArrayList<>();
       for (int ordinal : ordinals) {
         keys.add(new BoundReference(ordinal, child().output().apply(ordinal).dataType(), true));
       }
-      return new HashPartitioning(ScalaInterop.seq(keys), partitioning.numPartitions())
+      return new HashPartitioning(ScalaInterop.seq(keys), hash.numPartitions())
           .partitionIdExpression();
     }
 

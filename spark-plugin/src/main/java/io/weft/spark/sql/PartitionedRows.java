@@ -55,14 +55,16 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
    * Finds the partitions of packed rows.
    *
    * @param partitions their number, at least 1
+   * @param stage the key of the stage that writes the rows to the target that it is offered, and
+   *     without one returns them; 0 for other rows
    * @return rows, each valid until the next one, with their partitions
    */
   static RDD<Product2<Object, InternalRow>> of(
-      RDD<InternalRow> rows, int partitions, TaskPartitioner partitioner) {
+      RDD<InternalRow> rows, int partitions, TaskPartitioner partitioner, long stage) {
     return NarrowRDD.over(
         rows,
         Product2.class,
-        input -> new PartitionedRows(input, partitions, partitioner.open(), 0));
+        input -> new PartitionedRows(input, partitions, partitioner.open(), stage));
   }
 
   /**
@@ -71,25 +73,10 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
    * @param output the columns of the rows, for which {@link HashRowPartitioner} supports the keys
    */
   static RDD<Product2<Object, InternalRow>> byHash(
-      RDD<InternalRow> rows, HashPartitioning partitioning, Seq<Attribute> output) {
+      RDD<InternalRow> rows, HashPartitioning partitioning, Seq<Attribute> output, long stage) {
     HashRowPartitioner hash = HashRowPartitioner.of(partitioning, output).orElseThrow();
-    return of(rows, partitioning.numPartitions(), () -> row -> hash.partition((UnsafeRow) row));
-  }
-
-  /**
-   * As {@link #byHash}, of rows that a stage writes to the target that it is offered. Without one
-   * it returns them.
-   */
-  static RDD<Product2<Object, InternalRow>> ofStage(
-      RDD<InternalRow> rows, DirectStage stage, HashPartitioning partitioning) {
-    HashRowPartitioner hash = HashRowPartitioner.of(partitioning, stage.output()).orElseThrow();
-    int partitions = partitioning.numPartitions();
-    long key = stage.key();
-    return NarrowRDD.over(
-        rows,
-        Product2.class,
-        input ->
-            new PartitionedRows(input, partitions, row -> hash.partition((UnsafeRow) row), key));
+    return of(
+        rows, partitioning.numPartitions(), () -> row -> hash.partition((UnsafeRow) row), stage);
   }
 
   @Override

@@ -68,9 +68,9 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     return over;
   }
 
-  /** Returns rows, each valid until the next one, with their partitions. */
-  RDD<Product2<Object, InternalRow>> partitioned(RDD<InternalRow> rows) {
-    return PartitionedRows.of(rows, numPartitions(), () -> search()::partition);
+  /** Returns rows, each valid until the next one, with their partitions; see there. */
+  RDD<Product2<Object, InternalRow>> partitioned(RDD<InternalRow> rows, long stage) {
+    return PartitionedRows.of(rows, numPartitions(), () -> search()::partition, stage);
   }
 
   /** Creates the search for one task. */

@@ -2,6 +2,7 @@ package io.weft.spark.sql;
 
 import io.weft.spark.compat.NarrowRDD;
 import io.weft.spark.compat.ScalaInterop;
+import io.weft.spark.shuffle.RowTarget;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -90,16 +91,20 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
    * Samples the rows of a plan, with one or two Spark jobs on the calling thread.
    *
    * @param rows the result of the plan
+   * @param stage the key of the stage that writes the rows to the target that it is offered; 0 for
+   *     other rows
    */
   static RangeBounds ofRows(
-      RangePartitioning partitioning, SparkPlan child, RDD<InternalRow> rows) {
+      RangePartitioning partitioning, SparkPlan child, RDD<InternalRow> rows, long stage) {
     RangeSample sample = of(partitioning, child.output());
     // Without partitions, adaptive execution calls this where no session lets a plan execute.
     SparkPlan keys = rows.getNumPartitions() == 0 ? child : keysOnly(child, sample.orders());
+    long offered = keys == child ? stage : 0;
     return sample.bounds(
         keys == child ? rows : keys.execute(),
         keys.output(),
-        (elements, reservoir, keyOf) -> takeRows(elements, reservoir, keyOf));
+        (elements, reservoir, keyOf) ->
+            new SampledRows(reservoir, keyOf).takeAll(elements, offered));
   }
 
   /**
@@ -202,7 +207,11 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
             byte[].class,
             elements -> {
               Reservoir reservoir = new Reservoir(limit, TaskContext.get().partitionId());
-              taking.take(elements, reservoir, UnsafeProjection.create(keys, columns));
+              try {
+                taking.take(elements, reservoir, UnsafeProjection.create(keys, columns));
+              } catch (IOException e) {
+                throw new UncheckedIOException("Rows cannot be sampled", e);
+              }
               Sketch sketch = new Sketch(reservoir.rows(), reservoir.keys());
               return ScalaInterop.seq(sketch.toBytes()).iterator();
             });
@@ -210,15 +219,24 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
     return Arrays.stream((byte[][]) results).map(Sketch::of).toList();
   }
 
-  private static void takeRows(
-      scala.collection.Iterator<InternalRow> rows, Reservoir reservoir, UnsafeProjection keyOf) {
-    while (rows.hasNext()) {
-      InternalRow row = rows.next();
+  /** A reservoir of the keys of rows. */
+  private static final class SampledRows extends RowTarget.OfPacked {
+    private final Reservoir reservoir;
+    private final UnsafeProjection keyOf;
+
+    SampledRows(Reservoir reservoir, UnsafeProjection keyOf) {
+      this.reservoir = reservoir;
+      this.keyOf = keyOf;
+    }
+
+    @Override
+    public UnsafeRow write(UnsafeRow row) {
       if (reservoir.isNext()) {
         reservoir.take(keyOf.apply(row).copy());
       } else {
         reservoir.skip(1);
       }
+      return null;
     }
   }
 
@@ -241,7 +259,8 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
 
   /** Offers the rows of a map partition to a reservoir. Serialized with the tasks. */
   private interface Taking<T> extends Serializable {
-    void take(scala.collection.Iterator<T> elements, Reservoir reservoir, UnsafeProjection keyOf);
+    void take(scala.collection.Iterator<T> elements, Reservoir reservoir, UnsafeProjection keyOf)
+        throws IOException;
   }
 
   /**

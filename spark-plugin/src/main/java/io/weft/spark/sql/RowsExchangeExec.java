@@ -113,10 +113,7 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
   /** The stage that writes the rows of the child straight into chunks, if it can. */
   private synchronized Optional<DirectStage> stage() {
     if (stage == null) {
-      stage =
-          outputPartitioning() instanceof HashPartitioning hash && isCarriedByWeft()
-              ? DirectStage.of(child(), hash)
-              : Optional.empty();
+      stage = isCarriedByWeft() ? DirectStage.of(child(), outputPartitioning()) : Optional.empty();
     }
     return stage;
   }
@@ -139,27 +136,17 @@ public final class RowsExchangeExec extends RoutedExchangeExec {
 
   private ShuffleDependency<Object, InternalRow, InternalRow> newDependency() {
     RDD<InternalRow> rows = inputRDD();
+    long key = stage().map(DirectStage::key).orElse(0L);
     if (outputPartitioning() instanceof RangePartitioning range) {
-      return ranges(range, rows);
+      RangeBounds bounds = RangeSample.ofRows(range, child(), rows, key);
+      return RowDependency.of(this, rows, bounds.partitioned(rows, key), bounds.numPartitions());
     }
     int partitions = outputPartitioning().numPartitions();
     RDD<Product2<Object, InternalRow>> records =
         outputPartitioning() instanceof HashPartitioning hash
-            ? byHash(rows, hash)
-            : DealtRows.of(rows, partitions);
+            ? PartitionedRows.byHash(rows, hash, child().output(), key)
+            : DealtRows.of(rows, partitions, key);
     return RowDependency.of(this, rows, records, partitions);
-  }
-
-  private RDD<Product2<Object, InternalRow>> byHash(RDD<InternalRow> rows, HashPartitioning hash) {
-    return stage()
-        .map(direct -> PartitionedRows.ofStage(rows, direct, hash))
-        .orElseGet(() -> PartitionedRows.byHash(rows, hash, child().output()));
-  }
-
-  private ShuffleDependency<Object, InternalRow, InternalRow> ranges(
-      RangePartitioning range, RDD<InternalRow> rows) {
-    RangeBounds bounds = RangeSample.ofRows(range, child(), rows);
-    return RowDependency.of(this, rows, bounds.partitioned(rows), bounds.numPartitions());
   }
 
   /**

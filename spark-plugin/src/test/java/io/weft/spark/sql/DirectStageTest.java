@@ -14,6 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -224,6 +225,31 @@ class DirectStageTest {
     assertThat(SPARK.with(ROWS, () -> placed(query))).isEqualTo(sparks);
   }
 
+  /** All keys are in the sample, as in Spark's. */
+  @ParameterizedTest
+  @MethodSource("queries")
+  void rangesAreSparks(String query) {
+    Map<String, String> settings = new HashMap<>(ROWS);
+    settings.put("spark.sql.execution.rangeExchange.sampleSizePerPartition", "10000");
+    List<String> ours = SPARK.with(settings, () -> placed(ranges(query)));
+    settings.put("spark.weft.enabled", "false");
+    assertThat(ours).isEqualTo(SPARK.with(settings, () -> placed(ranges(query))));
+  }
+
+  private static Dataset<Row> ranges(String query) {
+    Dataset<Row> rows = SPARK.session().sql(query);
+    return rows.repartitionByRange(3, rows.col(rows.columns()[0]));
+  }
+
+  @ParameterizedTest
+  @MethodSource("queries")
+  void dealtRowsAreSparks(String query) {
+    Supplier<List<String>> dealt =
+        () -> RowTexts.unordered(SPARK.session().sql(query).repartition(3));
+    assertThat(SPARK.with(ROWS, dealt))
+        .isEqualTo(SPARK.with(Map.of("spark.weft.enabled", "false"), dealt));
+  }
+
   /** Spark 4.2 makes one stage of all sides. */
   @Test
   void unionsArePlacedAsBySpark() {
@@ -258,14 +284,19 @@ class DirectStageTest {
     Map<String, String> settings = new HashMap<>(ROWS);
     settings.put("spark.sql.adaptive.enabled", adaptive);
     settings.put("spark.sql.autoBroadcastJoinThreshold", "-1");
-    assertThat(SPARK.with(settings, () -> inside(query))).containsOnly(true).hasSize(1000);
+    assertThat(SPARK.with(settings, () -> inside(query))).containsOnly(true).hasSize(3000);
     settings.put("spark.weft.enabled", "false");
     assertThat(SPARK.with(settings, () -> inside(query))).containsOnly(false);
   }
 
+  /** Of rows by hash, by range and without keys. */
   private static List<Boolean> inside(String query) {
     Dataset<Row> rows = SPARK.session().sql(query);
-    return rows.repartition(3, rows.col("i")).collectAsList().stream()
+    return Stream.of(
+            rows.repartition(3, rows.col("i")),
+            rows.repartitionByRange(3, rows.col("i")),
+            rows.repartition(3))
+        .flatMap(moved -> moved.collectAsList().stream())
         .map(row -> row.getBoolean(0))
         .toList();
   }
@@ -411,7 +442,7 @@ class DirectStageTest {
       Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
       assertThat(String.format("%d", 12)).isNotEqualTo("12");
       String query = "select inside(id) i, cast(id as decimal(12,2)) d, 't' || id s from range(99)";
-      assertThat(SPARK.with(ROWS, () -> inside(query))).containsOnly(true).hasSize(99);
+      assertThat(SPARK.with(ROWS, () -> inside(query))).containsOnly(true).hasSize(3 * 99);
     } finally {
       Locale.setDefault(before);
     }
