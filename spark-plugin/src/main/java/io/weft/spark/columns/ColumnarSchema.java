@@ -5,13 +5,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 
 /** The layouts of a schema's columns, in the schema's order. Immutable. */
 public final class ColumnarSchema {
-  /** What a row on the rows route has besides its columns: its size, and its bits for nulls. */
-  private static final int ROW_HEADER = 2 * Long.BYTES;
-
   private final List<ColumnLayout> columns;
   private final int nodes;
 
@@ -35,20 +34,21 @@ public final class ColumnarSchema {
   }
 
   /**
-   * Returns the size of packed rows as a multiple of the size of the same values in columns.
+   * Returns the size of rows on the rows route as a multiple of the size of the same values in
+   * columns.
    *
-   * @return empty unless each column has values of one fixed size
+   * @return empty unless each column has values of 1 to 8 bytes and is no decimal
    */
   public static OptionalDouble rowsPerColumns(StructType schema) {
-    int row = ROW_HEADER;
+    int row = Long.BYTES + UnsafeRow.calculateBitSetWidthInBytes(schema.size());
     int values = 0;
     for (ColumnLayout column : of(schema).columns()) {
       int width = column.form().width();
-      if (width == 0) {
+      if (width == 0 || column.type() instanceof DecimalType) {
         return OptionalDouble.empty();
       }
       values += width;
-      row += width <= Long.BYTES ? Long.BYTES : Long.BYTES + width;
+      row += Long.BYTES;
     }
     return values == 0 ? OptionalDouble.empty() : OptionalDouble.of((double) row / values);
   }

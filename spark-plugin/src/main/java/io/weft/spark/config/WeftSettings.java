@@ -51,8 +51,9 @@ public final class WeftSettings {
               + " exchange node wherever Weft supports all column types. auto takes columns where"
               + " the input arrives in batches of columns, else rows. It takes rows also for a"
               + " repartition without keys while spark.sql.execution.sortBeforeRepartition is"
-              + " true, its default, and for a scan of numbers alone of which rows have at most 1.3"
-              + " times the bytes (seven longs), by hash of columns and without row checksums.");
+              + " true, its default; and for a scan of numbers, dates or timestamps alone by hash"
+              + " of columns, if rows have at most 1.3 times the bytes (from seven longs on) and"
+              + " row checksums are off, which are on by default in Spark 4.2.");
 
   /** The sizes of blocks that Spark is told. */
   public static final Setting<ReportedSizes> REPORTED_SIZES =

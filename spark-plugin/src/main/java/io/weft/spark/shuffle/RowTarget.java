@@ -13,12 +13,14 @@ import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.Iterator;
 
 /**
- * Where the generated code of a map stage writes its packed rows: the open chunks of the map
- * output. The code asks for {@link #room}, writes a row there, and reports it by {@link #wrote}.
+ * Where the generated code of a map stage writes its packed rows: mostly the open chunks of the map
+ * output. The code asks for {@link #room}, writes a row there, and reports it by {@link #wrote}; or
+ * it passes a row to {@link #write}, as it does to an {@link OfPacked}.
  *
- * <p>There are no chunks if other code reads the stage, if Weft was switched off between the
- * creation of the stage and that of the shuffle, or if generated code sees this class from another
- * class loader than the writer. The rows are then packed in memory of the target and returned.
+ * <p>The stage is offered no target if other code reads the stage, if Weft was switched off between
+ * the creation of the stage and that of the shuffle, or if generated code sees this class from
+ * another class loader than the writer. The rows are then packed in memory of the target and
+ * returned.
  *
  * <p>For one task thread.
  */
@@ -32,7 +34,10 @@ public abstract class RowTarget {
 
   /** Records whose rows a stage with generated code writes to a target, if one is offered. */
   public interface Source {
-    /** The key of the stage, at least 1, or 0 if the rows have none. */
+    /**
+     * The key of the stage that writes the rows to the target that it is offered, and returns them
+     * if it is offered none. At least 1; 0 if the rows come from other code.
+     */
     long stage();
 
     /** Returns the partition of a row. */
@@ -79,14 +84,14 @@ public abstract class RowTarget {
   /**
    * Takes a row that was written to its room.
    *
-   * @return null, or a copy of the row if the target does not keep it
+   * @return null, or a copy of the row that the stage must return
    */
   public abstract UnsafeRow wrote(int partition, long address, long bytes);
 
   /**
-   * Copies a row to the target.
+   * Takes a row, which is valid only during the call.
    *
-   * @return null, or a copy of the row if the target does not keep it
+   * @return null, or a copy of the row that the stage must return
    */
   public abstract UnsafeRow write(UnsafeRow row) throws IOException;
 
@@ -151,8 +156,7 @@ public abstract class RowTarget {
      * Takes all rows of a map partition.
      *
      * @param rows packed rows
-     * @param stage the key of the stage that writes them to the target that it is offered; 0 for
-     *     other rows
+     * @param stage see {@link Source#stage}
      * @throws IOException if there is no memory
      */
     public final void takeAll(Iterator<InternalRow> rows, long stage) throws IOException {

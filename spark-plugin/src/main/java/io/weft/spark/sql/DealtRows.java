@@ -52,8 +52,7 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
    *
    * @param rows packed rows
    * @param partitions at least 1
-   * @param stage the key of the stage that writes the rows to the target that it is offered; 0 for
-   *     other rows
+   * @param stage see {@link RowTarget.Source#stage}
    * @return rows, each valid until the next one, with their partitions
    */
   static RDD<Product2<Object, InternalRow>> of(RDD<InternalRow> rows, int partitions, long stage) {
@@ -83,7 +82,7 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
         quantiles = new HashQuantiles(buffer, partitions, start);
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("Rows cannot be spilled for a repartition", e);
+      throw new UncheckedIOException("Rows cannot be read or spilled for a repartition", e);
     }
   }
 

@@ -29,7 +29,6 @@ import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.internal.SQLConf;
@@ -62,8 +61,8 @@ public final class DirectStage extends WholeStageCodegenExec {
       Set.of("boolean", "byte", "short", "int", "long", "float", "double", "UTF8String", "byte[]");
 
   /**
-   * Up to this multiple of the size of columns, rows of numbers are written and read faster over
-   * shared memory and over TCP, although they have more bytes: see docs/benchmarks.md.
+   * Up to this multiple of the size of columns, rows of numbers take the rows route: they are
+   * written and read faster, although they have more bytes. See docs/benchmarks.md.
    */
   private static final double MAX_ROWS_PER_COLUMNS = 1.3;
 
@@ -98,25 +97,22 @@ public final class DirectStage extends WholeStageCodegenExec {
   }
 
   /**
-   * Whether this stage is the fastest way to exchange the batches of a scan: they are of numbers
-   * that as rows are nearly as small, and nothing else is done for each row.
+   * Whether this stage is the fastest way to exchange the batches of Spark's scan of files: they
+   * are of numbers that as rows are nearly as small, and no checksums of rows are computed.
    *
    * @param exchange of a schema that both routes support
    */
   static boolean suits(ShuffleExchangeExec exchange) {
     SQLConf conf = exchange.conf();
     StructType schema = exchange.schema();
-    return isScan(exchange.child())
+    return exchange.child() instanceof FileSourceScanExec
+        && isVisible()
         && exchange.outputPartitioning() instanceof HashPartitioning hash
+        && hash.numPartitions() > 1
         && RowsExchangeExec.improves(hash, exchange.child().output(), conf)
         && schema.size() <= MAX_COLUMNS
         && !SparkFeatures.rowChecksums(conf).isComputed()
         && ColumnarSchema.rowsPerColumns(schema).orElse(Double.MAX_VALUE) <= MAX_ROWS_PER_COLUMNS;
-  }
-
-  /** Whether a node is a scan of files in Spark's batches. Other plugins replace these nodes. */
-  private static boolean isScan(SparkPlan node) {
-    return node instanceof FileSourceScanExec || node instanceof BatchScanExec;
   }
 
   /** Spark compiles generated code with the thread's class loader, or else with its own. */

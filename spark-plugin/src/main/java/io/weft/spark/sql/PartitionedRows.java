@@ -55,8 +55,7 @@ final class PartitionedRows extends AbstractIterator<Product2<Object, InternalRo
    * Finds the partitions of packed rows.
    *
    * @param partitions their number, at least 1
-   * @param stage the key of the stage that writes the rows to the target that it is offered, and
-   *     without one returns them; 0 for other rows
+   * @param stage see {@link RowTarget.Source#stage}
    * @return rows, each valid until the next one, with their partitions
    */
   static RDD<Product2<Object, InternalRow>> of(

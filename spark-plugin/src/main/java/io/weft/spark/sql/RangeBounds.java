@@ -68,7 +68,7 @@ record RangeBounds(List<UnsafeRow> keys, List<SortOrder> orders, Seq<Attribute> 
     return over;
   }
 
-  /** Returns rows, each valid until the next one, with their partitions; see there. */
+  /** Finds the partitions of packed rows, as {@link PartitionedRows#of} says. */
   RDD<Product2<Object, InternalRow>> partitioned(RDD<InternalRow> rows, long stage) {
     return PartitionedRows.of(rows, numPartitions(), () -> search()::partition, stage);
   }

@@ -91,8 +91,7 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
    * Samples the rows of a plan, with one or two Spark jobs on the calling thread.
    *
    * @param rows the result of the plan
-   * @param stage the key of the stage that writes the rows to the target that it is offered; 0 for
-   *     other rows
+   * @param stage see {@link RowTarget.Source#stage}
    */
   static RangeBounds ofRows(
       RangePartitioning partitioning, SparkPlan child, RDD<InternalRow> rows, long stage) {
@@ -210,7 +209,7 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
               try {
                 taking.take(elements, reservoir, UnsafeProjection.create(keys, columns));
               } catch (IOException e) {
-                throw new UncheckedIOException("Rows cannot be sampled", e);
+                throw new UncheckedIOException("Rows cannot be read for a sample", e);
               }
               Sketch sketch = new Sketch(reservoir.rows(), reservoir.keys());
               return ScalaInterop.seq(sketch.toBytes()).iterator();

@@ -5,6 +5,7 @@ import io.weft.spark.compat.SparkFeatures;
 import io.weft.spark.config.Route;
 import io.weft.spark.config.WeftSettings;
 import io.weft.spark.shuffle.WeftShuffleManager;
+import io.weft.spark.sql.DeviceRoute.DeviceBatchSource;
 import io.weft.spark.sql.WeftExchangeRule.RoutePolicy.RouteChoice;
 import java.util.Optional;
 import java.util.Set;
@@ -21,7 +22,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
+import scala.runtime.BoxedUnit;
 
 /**
  * Replaces Spark's exchange by a {@link WeftShuffleExchangeExec} wherever the columns route is
@@ -35,6 +38,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 final class WeftExchangeRule extends Rule<SparkPlan> {
   private static final TreeNodeTag<String> LEFT_TO_SPARK = new TreeNodeTag<>("weft.leftToSpark");
+  private static final TreeNodeTag<String> READ_BY_GPU = new TreeNodeTag<>("weft.readByGpu");
   private static final String WEFT_IS_OFF = "Weft is off";
 
   private final boolean beforeStages;
@@ -66,6 +70,7 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
   @Override
   public SparkPlan apply(SparkPlan plan) {
     Optional<Route> setting = setting(plan);
+    markReadByGpus(plan);
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -78,6 +83,18 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
           public SparkPlan apply(SparkPlan node) {
             return routed((ShuffleExchangeExec) node, setting);
           }
+        });
+  }
+
+  /** Marks what a node reads that copies batches to GPUs. It would have to transpose rows. */
+  private static void markReadByGpus(SparkPlan plan) {
+    plan.foreach(
+        node -> {
+          if (node instanceof DeviceBatchSource) {
+            CollectionConverters.asJava(node.children())
+                .forEach(child -> child.setTagValue(READ_BY_GPU, ""));
+          }
+          return BoxedUnit.UNIT;
         });
   }
 
@@ -200,7 +217,7 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
         return RouteChoice.refused(
             "its input is on GPUs and row checksums are on (" + SparkFeatures.ROW_CHECKSUMS + "*)");
       }
-      if (DirectStage.suits(exchange)) {
+      if (exchange.getTagValue(READ_BY_GPU).isEmpty() && DirectStage.suits(exchange)) {
         return RouteChoice.refused("its numbers are faster as rows");
       }
       return DependencyBuilder.rowsObstacle(exchange.outputPartitioning(), exchange.conf())

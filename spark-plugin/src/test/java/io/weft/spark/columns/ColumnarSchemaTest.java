@@ -1,9 +1,12 @@
 package io.weft.spark.columns;
 
+import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.weft.spark.columns.ColumnLayout.StorageForm;
+import java.util.List;
 import java.util.OptionalDouble;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
@@ -53,8 +56,10 @@ class ColumnarSchemaTest {
   void comparesRowsWithColumnsOfFixedSize() {
     assertThat(rowsPerColumns("a bigint, b double, c timestamp")).hasValue(40.0 / 24);
     assertThat(rowsPerColumns("a tinyint, b int, c date")).hasValue(40.0 / 9);
-    assertThat(rowsPerColumns("a decimal(18,2), b decimal(19,2)")).hasValue(48.0 / 24);
-    for (String other : new String[] {"b string", "b boolean", "b array<int>", "b void"}) {
+    String longs = IntStream.range(0, 65).mapToObj(i -> "c" + i + " bigint").collect(joining(","));
+    assertThat(rowsPerColumns(longs)).hasValue((8 + 16 + 65 * 8.0) / (65 * 8));
+    for (String other :
+        List.of("b string", "b boolean", "b array<int>", "b void", "b decimal(9, 2)")) {
       assertThat(rowsPerColumns("a bigint, " + other)).as(other).isEmpty();
     }
     assertThat(ColumnarSchema.rowsPerColumns(new StructType())).isEmpty();

@@ -79,6 +79,11 @@ class DirectStageTest {
           + " -5 d, -7L e, float(-1.5) f, 'x' g, cast(-3.25 as decimal(9,2)) h, x'00ff' i,"
           + " cast(null as decimal(9,2)) j, cast(-2 as tinyint) l, true m from made";
 
+  /** Calls of the function {@code inside}. */
+  private static final AtomicInteger INSIDE = new AtomicInteger();
+
+  private static final AtomicInteger OUTSIDE = new AtomicInteger();
+
   private static final List<String> NESTED =
       List.of(
           "array(id, null, id + 1)",
@@ -302,11 +307,32 @@ class DirectStageTest {
   }
 
   private static Boolean isOffered(Long id) {
-    return Arrays.stream(new Throwable().getStackTrace())
-        .anyMatch(
-            frame ->
-                frame.getClassName().equals(RowTarget.class.getName())
-                    && frame.getMethodName().equals("offer"));
+    boolean offered =
+        Arrays.stream(new Throwable().getStackTrace())
+            .anyMatch(
+                frame ->
+                    frame.getClassName().equals(RowTarget.class.getName())
+                        && frame.getMethodName().equals("offer"));
+    (offered ? INSIDE : OUTSIDE).incrementAndGet();
+    return offered;
+  }
+
+  /** The keys need all columns of the stage, so it runs twice: for the sample and for the rows. */
+  @Test
+  void theStageWritesRowsOfASampleToo() {
+    SPARK.with(
+        ROWS,
+        () -> {
+          Dataset<Row> rows =
+              SPARK.session().sql("select inside(id) i, id from range(1000) group by id");
+          INSIDE.set(0);
+          OUTSIDE.set(0);
+          assertThat(rows.repartitionByRange(3, rows.col("i"), rows.col("id")).collectAsList())
+              .hasSize(1000);
+          assertThat(INSIDE).hasValue(2000);
+          assertThat(OUTSIDE).hasValue(0);
+          return null;
+        });
   }
 
   /** Weft is switched off after it made the plan. */
