@@ -49,11 +49,11 @@ public final class WeftSettings {
           SESSION,
           "The route of SQL shuffles. rows copies packed rows. columns replaces the"
               + " exchange node wherever Weft supports all column types. auto takes columns where"
-              + " the input arrives in batches of columns, else rows. It takes rows also for a"
-              + " repartition without keys while spark.sql.execution.sortBeforeRepartition is"
-              + " true, its default; and for a scan of numbers, dates or timestamps alone by hash"
-              + " of columns, if rows have at most 1.3 times the bytes (from seven longs on) and"
-              + " row checksums are off, which are on by default in Spark 4.2.");
+              + " the input arrives in batches of columns, else rows. It also takes rows for a"
+              + " repartition without keys that sorts first"
+              + " (spark.sql.execution.sortBeforeRepartition), and, without row checksums, for"
+              + " scans by hash of numbers and times alone whose rows have at most 1.3 times the"
+              + " bytes.");
 
   /** The sizes of blocks that Spark is told. */
   public static final Setting<ReportedSizes> REPORTED_SIZES =

@@ -17,10 +17,9 @@ import scala.collection.Iterator;
  * output. The code asks for {@link #room}, writes a row there, and reports it by {@link #wrote}; or
  * it passes a row to {@link #write}, as it does to an {@link OfPacked}.
  *
- * <p>The stage is offered no target if other code reads the stage, if Weft was switched off between
- * the creation of the stage and that of the shuffle, or if generated code sees this class from
- * another class loader than the writer. The rows are then packed in memory of the target and
- * returned.
+ * <p>Rows are packed in memory of the target and returned if the stage is offered none: other code
+ * reads the stage, Weft was switched off between the creation of the stage and that of the shuffle,
+ * or generated code sees this class from another class loader than the writer.
  *
  * <p>For one task thread.
  */
