@@ -51,9 +51,9 @@ public final class WeftSettings {
               + " exchange node wherever Weft supports all column types. auto takes columns where"
               + " the input arrives in batches of columns, else rows. It also takes rows for a"
               + " repartition without keys that sorts first"
-              + " (spark.sql.execution.sortBeforeRepartition), and, without row checksums, for"
-              + " scans by hash of numbers and times alone whose rows have at most 1.3 times the"
-              + " bytes.");
+              + " (spark.sql.execution.sortBeforeRepartition), and, on one host without row"
+              + " checksums, for scans by hash of numbers and times alone whose rows have at most"
+              + " 1.3 times the bytes.");
 
   /** The sizes of blocks that Spark is told. */
   public static final Setting<ReportedSizes> REPORTED_SIZES =

@@ -10,6 +10,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -36,6 +38,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.status.api.v1.ExecutorSummary;
 import org.apache.spark.unsafe.array.ByteArrayMethods;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
@@ -98,7 +101,8 @@ public final class DirectStage extends WholeStageCodegenExec {
 
   /**
    * Whether this stage is the fastest way to exchange the batches of Spark's scan of files: they
-   * are of numbers that as rows are nearly as small, and no checksums of rows are computed.
+   * are of numbers that as rows are nearly as small, no network carries them, and no checksums of
+   * rows are computed.
    *
    * @param exchange of a schema that both routes support
    */
@@ -112,7 +116,32 @@ public final class DirectStage extends WholeStageCodegenExec {
         && RowsExchangeExec.improves(hash, exchange.child().output(), conf)
         && schema.size() <= MAX_COLUMNS
         && !SparkFeatures.rowChecksums(conf).isComputed()
-        && ColumnarSchema.rowsPerColumns(schema).orElse(Double.MAX_VALUE) <= MAX_ROWS_PER_COLUMNS;
+        && ColumnarSchema.rowsPerColumns(schema).orElse(Double.MAX_VALUE) <= MAX_ROWS_PER_COLUMNS
+        && isOnOneHost(exchange.session().sparkContext());
+  }
+
+  /** The driver may be elsewhere. */
+  private static boolean isOnOneHost(SparkContext context) {
+    return context.isLocal()
+        || isOneHost(
+            CollectionConverters.asJava(context.statusStore().executorList(true)).stream()
+                .filter(
+                    executor -> !executor.id().equals(SparkContext$.MODULE$.DRIVER_IDENTIFIER()))
+                .map(ExecutorSummary::hostPort)
+                .toList());
+  }
+
+  /**
+   * Whether there are executors, and all on the same host.
+   *
+   * @param addresses of executors: each a host and a port with a colon between
+   */
+  static boolean isOneHost(List<String> addresses) {
+    return addresses.stream()
+            .map(address -> address.substring(0, address.lastIndexOf(':')))
+            .distinct()
+            .count()
+        == 1;
   }
 
   /** Spark compiles generated code with the thread's class loader, or else with its own. */

@@ -6,6 +6,7 @@ import io.weft.spark.compat.ScalaInterop;
 import io.weft.spark.config.Route;
 import io.weft.spark.sql.WeftExchangeRule.RoutePolicy;
 import io.weft.spark.sql.WeftExchangeRule.RoutePolicy.RouteChoice;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -51,6 +52,14 @@ class RoutePolicyTest {
         .isFalse();
     assertThat(RoutePolicy.choose(exchange(hash, DataTypes.LongType), Route.COLUMNS).columns())
         .isTrue();
+  }
+
+  @Test
+  void aNetworkIsSeenByTheHostsOfExecutors() {
+    assertThat(DirectStage.isOneHost(List.of("10.0.0.1:7", "10.0.0.1:8"))).isTrue();
+    assertThat(DirectStage.isOneHost(List.of("[::1]:7", "[::1]:8"))).isTrue();
+    assertThat(DirectStage.isOneHost(List.of("10.0.0.1:7", "10.0.0.2:7"))).isFalse();
+    assertThat(DirectStage.isOneHost(List.of())).isFalse();
   }
 
   private static ShuffleExchangeExec exchange(Partitioning partitioning, DataType type) {

@@ -7,7 +7,12 @@ import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.Query;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
@@ -81,6 +86,30 @@ abstract class EqualityContract {
 
   static List<String> routes() {
     return List.of("auto", "rows", "columns");
+  }
+
+  /** The executors are on one host, and the driver reads that from Spark. */
+  @Test
+  void numbersAreWrittenAsRowsByGeneratedCode() {
+    SparkSession session = cluster.session();
+    Queries.configure(session, true);
+    session.conf().set("spark.weft.route", "auto");
+    String[] columns =
+        IntStream.range(0, 8)
+            .mapToObj(i -> "if(id %% 7 = %d, null, id * %d) c%d".formatted(i, i + 1, i))
+            .toArray(String[]::new);
+    String files = workspace.folder().resolve("numbers").toString();
+    Dataset<Row> made = session.range(0, 20_000, 1, 4).selectExpr(columns);
+    made.write().parquet(files);
+    Dataset<Row> moved = session.read().parquet(files).repartition(5, new Column("c1"));
+    assertThat(texts(moved.collectAsList()))
+        .containsExactlyInAnyOrderElementsOf(texts(made.collectAsList()));
+    assertThat(((org.apache.spark.sql.classic.Dataset<Row>) moved).queryExecution().toString())
+        .contains("its numbers are faster as rows, written by generated code");
+  }
+
+  private static List<String> texts(List<Row> rows) {
+    return rows.stream().map(Row::toString).toList();
   }
 
   @Test
