@@ -8,12 +8,12 @@ import io.weft.shuffle.device.HostReadClient;
 import io.weft.shuffle.store.BlockKey;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -26,7 +26,7 @@ class RemoteDeviceOutputsTest {
   private static final Map<String, List<BlockKey>> ASKED = Map.of("1", List.of(A), "2", List.of(B));
 
   /** Executors that received a request, in their order. */
-  private final List<String> requests = Collections.synchronizedList(new ArrayList<>());
+  private final List<String> requests = new CopyOnWriteArrayList<>();
 
   /** Executor 1 has its output on its GPU, the others do not. */
   private byte[] answer(String executor) {
