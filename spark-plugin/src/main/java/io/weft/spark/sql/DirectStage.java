@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
 import org.apache.spark.rdd.RDD;
@@ -68,6 +69,8 @@ public final class DirectStage extends WholeStageCodegenExec {
    * written and read faster, although they have more bytes. See docs/benchmarks.md.
    */
   private static final double MAX_ROWS_PER_COLUMNS = 1.3;
+
+  private static final Pattern PORT = Pattern.compile(":\\d+$");
 
   private static final AtomicLong KEYS = new AtomicLong();
 
@@ -134,11 +137,12 @@ public final class DirectStage extends WholeStageCodegenExec {
   /**
    * Whether there are executors, and all on the same host.
    *
-   * @param addresses of executors: each a host and a port with a colon between
+   * @param addresses of executors: each a host and a port with a colon between. Spark gives only
+   *     the host until the executor's block manager is known
    */
   static boolean isOneHost(List<String> addresses) {
     return addresses.stream()
-            .map(address -> address.substring(0, address.lastIndexOf(':')))
+            .map(address -> PORT.matcher(address).replaceFirst(""))
             .distinct()
             .count()
         == 1;

@@ -58,6 +58,7 @@ class RoutePolicyTest {
   void aNetworkIsSeenByTheHostsOfExecutors() {
     assertThat(DirectStage.isOneHost(List.of("10.0.0.1:7", "10.0.0.1:8"))).isTrue();
     assertThat(DirectStage.isOneHost(List.of("[::1]:7", "[::1]:8"))).isTrue();
+    assertThat(DirectStage.isOneHost(List.of("10.0.0.1", "10.0.0.1:8"))).isTrue();
     assertThat(DirectStage.isOneHost(List.of("10.0.0.1:7", "10.0.0.2:7"))).isFalse();
     assertThat(DirectStage.isOneHost(List.of())).isFalse();
   }
