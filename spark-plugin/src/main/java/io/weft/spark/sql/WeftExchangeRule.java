@@ -163,7 +163,7 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
 
     static void say(String reason) {
       if (SAID.size() < MAX_REASONS && SAID.add(reason)) {
-        LOG.info("An exchange stays with Spark's node instead of the columns route: {}", reason);
+        LOG.info("An exchange takes the rows route: {}", reason);
       }
     }
   }

@@ -91,7 +91,7 @@ public record ShuffleReport(
    * @param query whether it is a whole query rather than a shuffle
    * @param rows shuffled; 0 for a query
    * @param dataBytes of data in those rows; 0 for a query
-   * @param copyBytesPerSecond the speed at which two threads copied memory just before
+   * @param copyBytesPerSecond the speed at which two threads copied memory just before or after
    * @param problem why it failed, or how the results of the sides differ; null if all are equal
    * @param sides Spark's own shuffle first; none if it failed
    */
