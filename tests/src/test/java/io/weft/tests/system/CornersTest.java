@@ -19,6 +19,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Edge cases of sizes, with segments of one megabyte, on the routes of rows and of columns. */
 class CornersTest {
+  private static final String REMOVE_AFTER_QUERY =
+      "spark.sql.classic.shuffleDependency.fileCleanup.enabled";
+
   @RegisterExtension
   @Order(1)
   static final Workspace WORKSPACE = new Workspace();
@@ -119,6 +122,24 @@ class CornersTest {
             .selectExpr("COUNT(*)", "SUM(id)", "BIT_XOR(h)", "SUM(LENGTH(s))")
             .head();
     assertThat(RowText.of(sums)).isEqualTo(RowText.of(expected));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"rows", "columns"})
+  void resultsAreReadAgainAfterSparkHasRemovedTheirShuffle(String route) {
+    CLUSTER.session().conf().set(REMOVE_AFTER_QUERY, true);
+    try {
+      Dataset<Row> all = sql(route, "SELECT id, s, k FROM facts_parquet");
+      Dataset<Row> moved = all.repartition(4, col("id"));
+      check(moved, all);
+      // The shuffle is still referenced, so only Spark's removal after the query frees it.
+      CLUSTER.awaitNothingUsed();
+      check(moved, all);
+      CLUSTER.awaitNothingUsed();
+      check(moved, all);
+    } finally {
+      CLUSTER.session().conf().unset(REMOVE_AFTER_QUERY);
+    }
   }
 
   private static Dataset<Row> sql(String route, String sql) {

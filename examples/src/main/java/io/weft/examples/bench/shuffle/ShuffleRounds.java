@@ -56,7 +56,9 @@ final class ShuffleRounds {
       String problem = measure(subject, share, samples).orElse(null);
       // The higher of two, because the clusters may still have been starting at the first.
       return subject.result(
-          Math.max(copySpeed, CopySpeed.measure(COPY_THREADS)), problem, samples.values().stream().map(Samples::result).toList());
+          Math.max(copySpeed, CopySpeed.measure(COPY_THREADS)),
+          problem,
+          samples.values().stream().map(Samples::result).toList());
     } catch (SideException failure) {
       if (sides.stream().anyMatch(SideProcess::closed)) {
         throw failure;
