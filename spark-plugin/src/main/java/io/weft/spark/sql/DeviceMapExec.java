@@ -157,7 +157,7 @@ public final class DeviceMapExec extends SparkPlan implements DeviceBatchSource 
   /** For callers that request rows from a columnar node. */
   @Override
   public RDD<InternalRow> doExecute() {
-    return new ColumnarToRowExec(this).execute();
+    return session().withActive(() -> new ColumnarToRowExec(this)).execute();
   }
 
   @Override

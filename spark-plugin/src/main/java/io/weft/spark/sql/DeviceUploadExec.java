@@ -76,7 +76,7 @@ public final class DeviceUploadExec extends SparkPlan implements DeviceBatchSour
   /** For callers that request rows from a columnar node. */
   @Override
   public RDD<InternalRow> doExecute() {
-    return new ColumnarToRowExec(this).execute();
+    return session().withActive(() -> new ColumnarToRowExec(this)).execute();
   }
 
   @Override

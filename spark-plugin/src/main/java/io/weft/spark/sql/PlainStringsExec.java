@@ -82,11 +82,16 @@ public final class PlainStringsExec extends SparkPlan {
   static final class RowBatches {
     private RowBatches() {}
 
-    /** Returns the node's batches, or converts its rows to batches. */
+    /**
+     * Returns the node's batches, or converts its rows to batches. The calling thread needs no
+     * active session.
+     */
     static RDD<ColumnarBatch> of(SparkPlan node) {
       return node.supportsColumnar()
           ? node.executeColumnar()
-          : new RowToColumnarExec(new PlainStringsExec(node)).executeColumnar();
+          : node.session()
+              .withActive(() -> new RowToColumnarExec(new PlainStringsExec(node)))
+              .executeColumnar();
     }
   }
 }

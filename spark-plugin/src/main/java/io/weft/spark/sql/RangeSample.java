@@ -96,8 +96,7 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
   static RangeBounds ofRows(
       RangePartitioning partitioning, SparkPlan child, RDD<InternalRow> rows, long stage) {
     RangeSample sample = of(partitioning, child.output());
-    // Without partitions, adaptive execution calls this where no session lets a plan execute.
-    SparkPlan keys = rows.getNumPartitions() == 0 ? child : keysOnly(child, sample.orders());
+    SparkPlan keys = keysOnly(child, sample.orders());
     long offered = keys == child ? stage : 0;
     return sample.bounds(
         keys == child ? rows : keys.execute(),
@@ -123,8 +122,14 @@ record RangeSample(int partitions, List<SortOrder> orders, Seq<Attribute> output
         all.stream().filter(column -> needed.contains(column.toAttribute())).toList();
     boolean repeatable = all.stream().allMatch(column -> ((Expression) column).deterministic());
     return kept.size() < all.size() && repeatable && isExecutedLazily(project.child())
-        ? new WholeStageCodegenExec(
-            new ProjectExec(ScalaInterop.seq(kept), project.child()), stage.codegenStageId())
+        // The thread that executes a plan may have no active session, and a new node needs one.
+        ? stage
+            .session()
+            .withActive(
+                () ->
+                    new WholeStageCodegenExec(
+                        new ProjectExec(ScalaInterop.seq(kept), project.child()),
+                        stage.codegenStageId()))
         : plan;
   }
 

@@ -15,6 +15,7 @@ import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.array.LongArray;
 import org.apache.spark.unsafe.memory.MemoryBlock;
 import org.apache.spark.util.TaskCompletionListener;
 import org.apache.spark.util.collection.unsafe.sort.UnsafeSorterSpillReader;
@@ -126,6 +127,14 @@ final class RowBuffer extends MemoryConsumer implements AutoCloseable {
     block = block == null ? allocatePage(bytes) : block;
     held.addAndGet(block.size());
     open(block, 0);
+  }
+
+  /** Counted here too, because {@link #freePage} gives the array back. */
+  @Override
+  public LongArray allocateArray(long size) {
+    LongArray array = super.allocateArray(size);
+    held.addAndGet(array.memoryBlock().size());
+    return array;
   }
 
   @Override

@@ -120,8 +120,6 @@ final class WeftExchangeRule extends Rule<SparkPlan> {
     }
     if (choice.shown()) {
       RefusalLog.say(choice.reason());
-    }
-    if (choice.shown()) {
       return remarked(exchange, choice);
     }
     return left(exchange, choice.reason());

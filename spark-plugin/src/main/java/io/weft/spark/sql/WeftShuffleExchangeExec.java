@@ -141,6 +141,6 @@ public final class WeftShuffleExchangeExec extends RoutedExchangeExec {
   /** For callers that request rows from a columnar node. */
   @Override
   public RDD<InternalRow> doExecute() {
-    return new ColumnarToRowExec(this).execute();
+    return session().withActive(() -> new ColumnarToRowExec(this)).execute();
   }
 }

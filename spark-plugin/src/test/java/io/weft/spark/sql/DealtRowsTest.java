@@ -239,6 +239,7 @@ class DealtRowsTest {
               }
             }
             assertThat(buffer.next()).isFalse();
+            assertThat(buffer.getUsed()).isZero();
           }
           long spilled = TaskContext.get().taskMetrics().memoryBytesSpilled();
           return new Dealt(placed, Arrays.stream(sizes).boxed().toList(), spilled);
