@@ -4,7 +4,7 @@ package io.weft.spark.config;
 public enum Route {
   /** The faster one: mostly columns if the input arrives in batches of columns, else rows. */
   AUTO,
-  /** Always rows. No plan is changed. */
+  /** Always rows. */
   ROWS,
   /** Columns wherever Weft supports all column types. */
   COLUMNS

@@ -52,7 +52,7 @@ public final class WeftSettings {
               + " the input arrives in batches of columns, else rows. It also takes rows for a"
               + " repartition without keys that sorts first"
               + " (spark.sql.execution.sortBeforeRepartition), and, on one host without row"
-              + " checksums, for scans by hash of numbers and times alone whose rows have at most"
+              + " checksums, for hashed scans of numbers (no decimals) and times whose rows have at most"
               + " 1.3 times the bytes.");
 
   /** The sizes of blocks that Spark is told. */
