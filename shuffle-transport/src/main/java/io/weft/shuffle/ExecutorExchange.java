@@ -313,6 +313,11 @@ public final class ExecutorExchange implements AutoCloseable {
     return OutgoingOutput.of(catalog, key);
   }
 
+  /** Whether outputs of a shuffle that migrate to this executor are refused: it was removed. */
+  public boolean wasRemoved(int shuffleId) {
+    return catalog.wasRemoved(shuffleId);
+  }
+
   /** Prepares to receive a migrated map output. The caller closes the receiver. */
   public IncomingOutput incoming(BlockKey key) {
     return new IncomingOutput(catalog, key, counters);

@@ -225,9 +225,11 @@ final class PeerQueue {
      * another one fetches the missing chunks.
      */
     boolean isDelivered() {
+      // Read before the answer: an answer without chunks sets first the answer, then the end.
+      boolean ended = request.isEnded();
       boolean known = announced || request.answer() == null;
-      return known
-          && request.isEnded()
+      return ended
+          && known
           && (request.failure() == null || broken)
           && delivered == request.arrivedChunks();
     }

@@ -45,8 +45,8 @@ public final class BlockCatalog implements AutoCloseable {
   private final ConcurrentHashMap<Integer, ShuffleOutputs> shuffles = new ConcurrentHashMap<>();
 
   /**
-   * One bit for each shuffle that was ever removed. Guarded by its own monitor. Late migrated
-   * outputs of removed shuffles are rejected.
+   * One bit for each shuffle that was removed and that no task here has written since. Guarded by
+   * its own monitor. Late migrated outputs of removed shuffles are rejected.
    */
   private final BitSet removed = new BitSet();
 
@@ -98,6 +98,9 @@ public final class BlockCatalog implements AutoCloseable {
 
   /** Opens a map task's output with this number of partitions. The caller closes it. */
   public MapOutputWriter newMapOutput(BlockKey key, int partitions) {
+    synchronized (removed) {
+      removed.clear(key.shuffleId()); // Spark computes it again, and will remove it again.
+    }
     return newMapOutput(key, partitions, false);
   }
 
@@ -140,6 +143,13 @@ public final class BlockCatalog implements AutoCloseable {
       shuffle = shuffles.computeIfAbsent(key.shuffleId(), ShuffleOutputs::new);
     }
     return show(shuffle, new OwnedOutput(arena, index, extents), false);
+  }
+
+  /** Whether a shuffle was removed here, and no task of this executor has written it since. */
+  public boolean wasRemoved(int shuffleId) {
+    synchronized (removed) {
+      return removed.get(shuffleId);
+    }
   }
 
   /** Sets the listener for outputs that appear here, published, migrated or adopted. */

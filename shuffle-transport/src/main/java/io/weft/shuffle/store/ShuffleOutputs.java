@@ -71,7 +71,7 @@ final class ShuffleOutputs {
   }
 
   /** Removes and returns an output, or returns null if there is none. */
-  OwnedOutput remove(long mapId) {
+  synchronized OwnedOutput remove(long mapId) {
     OwnedOutput taken = outputs.remove(mapId);
     if (taken != null) {
       reserved.remove(mapId);

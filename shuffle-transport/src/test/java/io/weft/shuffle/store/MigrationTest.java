@@ -177,6 +177,19 @@ class MigrationTest {
     assertNothingCame();
   }
 
+  /** Spark may compute a shuffle again after its removal, and removes it again. */
+  @Test
+  void anOutputOfAShuffleThatIsWrittenAgainIsTakenOver() throws Exception {
+    TestBlocks.write(old, KEY, PARTITIONS, SIZES);
+    heir.removeShuffle(KEY.shuffleId());
+    assertThat(heir.wasRemoved(KEY.shuffleId())).isTrue();
+    BlockKey again = new BlockKey(KEY.shuffleId(), KEY.mapId() + 1);
+    TestBlocks.write(heir, again, PARTITIONS, SIZES);
+    assertThat(heir.wasRemoved(KEY.shuffleId())).isFalse();
+    move(bytes(old), 8192);
+    assertThat(heir.outputs()).containsExactlyInAnyOrder(KEY, again);
+  }
+
   @Test
   void anOutputIsFreedIfItsShuffleIsRemovedMeanwhile() throws Exception {
     TestBlocks.write(old, KEY, PARTITIONS, SIZES);

@@ -46,7 +46,11 @@ public final class FailedStartMonitor extends SparkListener {
 
   @Override
   public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-    if (state.peer(removed.executorId()) != null || removed.reason().startsWith(KILLED)) {
+    if (state.peer(removed.executorId()) != null) {
+      inARow.clear(); // Weft had started on it.
+      return;
+    }
+    if (removed.reason().startsWith(KILLED)) {
       return; // Dynamic allocation removed an idle executor. This is not an error.
     }
     hint(removed);

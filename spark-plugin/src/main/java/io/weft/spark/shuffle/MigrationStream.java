@@ -104,8 +104,14 @@ final class MigrationStream implements StreamCallbackWithID {
     @Override
     void close();
 
-    /** Creates a sink into this executor's arena. */
+    /**
+     * Creates a sink into this executor's arena. It drops outputs of a shuffle that was removed
+     * here: an error would stop the migration of all other outputs.
+     */
     static MigrationSink onHost(ExecutorExchange exchange, BlockKey key) {
+      if (exchange.wasRemoved(key.shuffleId())) {
+        return new Dropped(key, "its shuffle was removed here");
+      }
       return new MigrationSink() {
         private final IncomingOutput output = exchange.incoming(key);
 
@@ -135,7 +141,7 @@ final class MigrationStream implements StreamCallbackWithID {
       return ExecutorGpu.running()
           .flatMap(ExecutorGpu::openExchange)
           .map(device -> onDevice(exchange, device, key))
-          .orElseGet(() -> new Dropped(key));
+          .orElseGet(() -> new Dropped(key, "no GPU is in use here"));
     }
 
     private static MigrationSink onDevice(
@@ -165,8 +171,10 @@ final class MigrationStream implements StreamCallbackWithID {
     /**
      * A sink that drops the output. The driver is not notified, so Spark computes the output again
      * if a task needs it.
+     *
+     * @param reason for the log, as a clause
      */
-    record Dropped(BlockKey key) implements MigrationSink {
+    record Dropped(BlockKey key, String reason) implements MigrationSink {
       private static final Logger LOG = LoggerFactory.getLogger(MigrationSink.class);
 
       @Override
@@ -176,7 +184,7 @@ final class MigrationStream implements StreamCallbackWithID {
 
       @Override
       public OptionalLong finish() {
-        LOG.info("{} of another executor's GPU was not taken over: no GPU is in use here", key);
+        LOG.info("{} of another executor was not taken over: {}", key, reason);
         return OptionalLong.empty();
       }
 

@@ -99,6 +99,9 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
   static final class RecordsIterator<K, C> extends AbstractIterator<Product2<K, C>> {
     private static final int ALIGNMENT_MASK = Long.BYTES - 1;
 
+    /** Records between two checks for a kill: a task may take long for each. */
+    private static final int KILL_CHECK_RECORDS = 16;
+
     private final TaskContext context;
     private final ShuffleReadMetricsReporter metrics;
 
@@ -144,7 +147,9 @@ final class RecordsReader<K, C> implements ShuffleReader<K, C> {
       }
       long start = at + Long.BYTES;
       at = start + size;
-      recordsOfChunk++;
+      if (++recordsOfChunk % KILL_CHECK_RECORDS == 0) {
+        context.killTaskIfInterrupted();
+      }
       Product2<K, C> record = format.read(start, (int) size);
       if (at == end) {
         // The record stays readable: a chunk outlives the first advance after it.

@@ -187,6 +187,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
   public <K, V> ShuffleWriter<K, V> getWriter(
       ShuffleHandle handle, long mapId, TaskContext context, ShuffleWriteMetricsReporter metrics) {
     if (!(handle instanceof WeftShuffleHandle<?, ?, ?> ours)) {
+      requireOneLoader(handle);
       return super.getWriter(handle, mapId, context, metrics);
     }
     ShuffleDependency<?, ?, ?> dependency = ours.dependency();
@@ -204,6 +205,18 @@ public final class WeftShuffleManager extends SortShuffleManager {
     };
   }
 
+  /** Spark's writers would keep the row objects that Weft's plans use again for the next row. */
+  private static void requireOneLoader(ShuffleHandle handle) {
+    Class<?> another = handle.getClass();
+    if (another.getName().equals(WeftShuffleHandle.class.getName())) {
+      throw new IllegalStateException(
+          "Weft's classes are loaded twice in this executor, by %s and by %s. Unset"
+                  .formatted(WeftShuffleHandle.class.getClassLoader(), another.getClassLoader())
+              + " spark.executor.userClassPathFirst, or put Weft's jar into the jars folder of every"
+              + " host instead of passing it with --jars (spark.jars).");
+    }
+  }
+
   @Override
   public <K, C> ShuffleReader<K, C> getReader(
       ShuffleHandle handle,
@@ -216,6 +229,7 @@ public final class WeftShuffleManager extends SortShuffleManager {
     ReadRange range =
         new ReadRange(handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
     if (!(handle instanceof WeftShuffleHandle<?, ?, ?> ours)) {
+      requireOneLoader(handle);
       return super.getReader(
           handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
     }

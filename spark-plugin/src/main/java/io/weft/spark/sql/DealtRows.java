@@ -139,8 +139,12 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
     /** The hashes of a bucket belong to several partitions. */
     private static final int SPLIT = -1;
 
-    private static final int MAX_BUCKET_BITS = 16;
     private static final int BUCKET_ROW_BITS = 3;
+
+    /** Limit for few partitions. For many, a sixteenth of the buckets are split. */
+    private static final int BUCKET_BITS = 16;
+
+    private static final int SPLIT_BITS = 4;
 
     private final RowBuffer buffer;
     private final int partitions;
@@ -170,7 +174,8 @@ final class DealtRows extends AbstractIterator<Product2<Object, InternalRow>> {
       this.rows = buffer.rows();
       this.lowest = buffer.lowestHash();
       long range = buffer.highestHash() - lowest;
-      int bits = Math.max(1, Math.min(MAX_BUCKET_BITS, bitLength(rows) - BUCKET_ROW_BITS));
+      int limit = Math.max(BUCKET_BITS, bitLength(partitions) + SPLIT_BITS);
+      int bits = Math.max(1, Math.min(limit, bitLength(rows) - BUCKET_ROW_BITS));
       this.shift = Math.max(0, bitLength(range) - bits);
       this.partitionOf = new int[(int) (range >>> shift) + 1];
       long[] firstRank = firstRanks();

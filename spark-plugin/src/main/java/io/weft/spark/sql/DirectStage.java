@@ -269,7 +269,10 @@ public final class DirectStage extends WholeStageCodegenExec {
           .toString();
     }
 
-    /** A decimal gets the scale of its column. If it does not fit, it is null, as in Spark. */
+    /**
+     * A decimal gets the scale of its column. As in Spark, it is null if it does not fit, or if a
+     * source delivers null in a column that it declares without nulls.
+     */
     private static ExprCode exact(
         CodegenContext context, DataType type, ExprCode value, StringBuilder code) {
       if (!(type instanceof DecimalType decimal)) {
@@ -277,7 +280,7 @@ public final class DirectStage extends WholeStageCodegenExec {
       }
       String missing = context.freshName("missing");
       code.append(
-          "boolean %s = %s || !%s.changePrecision(%s, %s);\n"
+          "boolean %1$s = %2$s || %3$s == null || !%3$s.changePrecision(%4$s, %5$s);\n"
               .formatted(
                   missing, value.isNull(), value.value(), decimal.precision(), decimal.scale()));
       return new ExprCode(value.code(), JavaCode.isNullVariable(missing), value.value());

@@ -43,6 +43,18 @@ class FailedStartMonitorTest {
     assertThat(stopped.await(30, TimeUnit.SECONDS)).isTrue();
   }
 
+  /** Days may lie between the failures. */
+  @Test
+  void failuresBeforeAnExecutorThatStartedDoNotCount() throws InterruptedException {
+    FailedStartMonitor listener = listener();
+    remove(listener, "1", "2");
+    state.announced(new PeerAddress("3", "i", "host", 1, "/folder", "token", "boot", "0.1.0"));
+    remove(listener, "3", "4", "5");
+    assertThat(stops).hasValue(0);
+    remove(listener, "6");
+    assertThat(stopped.await(30, TimeUnit.SECONDS)).isTrue();
+  }
+
   @Test
   void aNegativeNumberMeansUnlimited() {
     conf.set("spark.deploy.maxExecutorRetries", "-1");

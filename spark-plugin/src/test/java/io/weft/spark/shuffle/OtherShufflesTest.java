@@ -1,16 +1,22 @@
 package io.weft.spark.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.weft.shuffle.peer.ExchangeCounter;
 import io.weft.spark.LocalSpark;
+import java.lang.reflect.Constructor;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.apache.spark.HashPartitioner;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.shuffle.ShuffleHandle;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -54,6 +60,37 @@ class OtherShufflesTest {
     assertThat(rows).isEqualTo(100);
     assertThat(LocalSpark.count(ExchangeCounter.OUTPUTS_PUBLISHED)).isEqualTo(published);
     assertThat(fallbacks()).containsKey("spark.weft.enabled is false in its session");
+  }
+
+  /** As with {@code spark.executor.userClassPathFirst}, where a session has its own loader. */
+  @Test
+  void classesThatAreLoadedTwiceAreRefused() throws Exception {
+    WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
+    URL[] classes = {WeftShuffleManager.class.getProtectionDomain().getCodeSource().getLocation()};
+    try (URLClassLoader second = new ChildFirst(classes)) {
+      Class<?> twice = second.loadClass(WeftShuffleManager.WeftShuffleHandle.class.getName());
+      Constructor<?> constructor = twice.getDeclaredConstructors()[0];
+      constructor.setAccessible(true);
+      ShuffleHandle handle = (ShuffleHandle) constructor.newInstance(1, null, Optional.empty());
+      assertThatThrownBy(() -> manager.getWriter(handle, 1, null, null))
+          .hasMessageContaining("spark.executor.userClassPathFirst");
+      assertThatThrownBy(() -> manager.getReader(handle, 0, 1, 0, 1, null, null))
+          .hasMessageContaining("loaded twice");
+    }
+  }
+
+  /** Loads Weft's classes itself. */
+  private static final class ChildFirst extends URLClassLoader {
+    ChildFirst(URL[] classes) {
+      super(classes, WeftShuffleManager.class.getClassLoader());
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      return name.startsWith("io.weft.spark.shuffle.")
+          ? findClass(name)
+          : super.loadClass(name, resolve);
+    }
   }
 
   private static JavaPairRDD<Integer, Integer> pairs() {

@@ -23,12 +23,15 @@ import java.util.function.Supplier;
 import org.apache.spark.FetchFailed;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.Function;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.Platform;
@@ -72,6 +75,25 @@ class RowsFaultsTest {
     spark.session().sparkContext().cancelJobGroup("group", "the test says so");
     assertThat(job).failsWithin(TIMEOUT);
     assertOnlyPublishedIsUsed(rows);
+  }
+
+  /** A task may take long for each row, and Spark does not interrupt it by default. */
+  @Test
+  void aCancelledReaderEndsWithinAFewRows() throws InterruptedException {
+    Dataset<Row> rows = rows("id");
+    assertThat(rows.queryExecution().toRdd().count()).isEqualTo(ROWS);
+    CompletableFuture<Long> job =
+        CompletableFuture.supplyAsync(
+            () -> {
+              spark.session().sparkContext().setJobGroup("group", "a job of the test", false);
+              return rows.queryExecution().toRdd().toJavaRDD().filter(new AfterKill()).count();
+            });
+    Pause.awaitReached();
+    spark.session().sparkContext().cancelJobGroup("group", "the test says so");
+    assertThat(job).failsWithin(TIMEOUT);
+    await().atMost(TIMEOUT).until(this::areNoTasksRunning);
+    // Two tasks run at a time.
+    assertThat(AfterKill.ROWS_READ).hasValueBetween(1, 40);
   }
 
   @Test
@@ -136,6 +158,11 @@ class RowsFaultsTest {
         });
   }
 
+  private boolean areNoTasksRunning() {
+    return Arrays.stream(spark.session().sparkContext().statusTracker().getExecutorInfos())
+        .allMatch(executor -> executor.numRunningTasks() == 0);
+  }
+
   private static long used() {
     return LocalSpark.statistics().arena().usedBytes();
   }
@@ -193,6 +220,20 @@ class RowsFaultsTest {
       if (end.reason() instanceof FetchFailed) {
         count.incrementAndGet();
       }
+    }
+  }
+
+  /** Waits in the first rows of tasks until these are killed. */
+  private static final class AfterKill implements Function<InternalRow, Boolean> {
+    private static final long serialVersionUID = 1L;
+    private static final AtomicInteger ROWS_READ = new AtomicInteger();
+
+    @Override
+    public Boolean call(InternalRow row) {
+      ROWS_READ.incrementAndGet();
+      Pause.reached.countDown();
+      await().atMost(TIMEOUT).until(TaskContext.get()::isInterrupted);
+      return true;
     }
   }
 

@@ -72,6 +72,7 @@ class DealtRowsTest {
     "30000, 25000, 9, 65536",
     "200000, 150000, 3, 16",
     "200000, 2, 3, 16",
+    "1100000, 1100000, 1, 20000",
   })
   void partitionsAreQuantilesOfHashes(int rows, int different, int longs, int partitions)
       throws Exception {

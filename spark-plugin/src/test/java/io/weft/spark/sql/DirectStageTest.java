@@ -18,14 +18,19 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -335,6 +340,29 @@ class DirectStageTest {
         });
   }
 
+  /** As by a source with a wrong schema. */
+  @Test
+  void nullDecimalsInColumnsWithoutNulls() {
+    StructType schema =
+        new StructType()
+            .add("id", DataTypes.LongType, false)
+            .add("narrow", DataTypes.createDecimalType(9, 2), false)
+            .add("wide", DataTypes.createDecimalType(30, 2), false);
+    JavaRDD<InternalRow> source =
+        JavaSparkContext.fromSparkContext(SPARK.session().sparkContext())
+            .parallelize(List.of(1L, 2L, 3L), 2)
+            .map(id -> new GenericInternalRow(new Object[] {id, null, null}));
+    SPARK.with(
+        ROWS,
+        () -> {
+          Dataset<Row> rows =
+              ((org.apache.spark.sql.classic.SparkSession) SPARK.session())
+                  .internalCreateDataFrame(source.rdd(), schema, false);
+          assertSameBytes(rows.repartition(3, rows.col("id")));
+          return null;
+        });
+  }
+
   /** Weft is switched off after it made the plan. */
   @Test
   void sparksShuffleGetsTheRows() {
@@ -402,19 +430,14 @@ class DirectStageTest {
   /** Spark compiles generated code with the class loader of the thread. */
   @Test
   void anotherClassLoaderKeepsSparksStage() {
-    SparkPlan child =
+    RowsExchangeExec exchange =
         SPARK.with(
             ROWS,
-            () ->
-                Plans.nodes(
-                        Plans.of(
-                            SPARK
-                                .session()
-                                .table("made")
-                                .repartition(2, new org.apache.spark.sql.Column("id"))),
-                        RowsExchangeExec.class)
-                    .get(0));
-    RowsExchangeExec exchange = (RowsExchangeExec) child;
+            () -> {
+              Dataset<Row> made = SPARK.session().table("made");
+              SparkPlan plan = Plans.of(made.repartition(2, made.col("id")));
+              return Plans.nodes(plan, RowsExchangeExec.class).get(0);
+            });
     HashPartitioning partitioning = (HashPartitioning) exchange.outputPartitioning();
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  * class path. All its output goes below {@code target/suites}.
  */
 final class SuiteRun {
-  private static final Duration LIMIT = Duration.ofMinutes(60);
+  private static final Duration LIMIT = Duration.ofMinutes(120);
   private static final int SHOWN_LINES = 100;
 
   /** The jar of Spark's suites of SQL, and the folder in which they look for its files. */

@@ -4,12 +4,14 @@ import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.spark_partition_id;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.spark.shuffle.WeftShuffleManager;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.WeftCluster;
 import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.util.List;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.junit.jupiter.api.Order;
@@ -137,6 +139,9 @@ class CornersTest {
       check(moved, all);
       CLUSTER.awaitNothingUsed();
       check(moved, all);
+      CLUSTER.context().listenerBus().waitUntilEmpty();
+      WeftShuffleManager manager = (WeftShuffleManager) SparkEnv.get().shuffleManager();
+      assertThat(manager.failures().count()).as("failures of Weft").isZero();
     } finally {
       CLUSTER.session().conf().unset(REMOVE_AFTER_QUERY);
     }
