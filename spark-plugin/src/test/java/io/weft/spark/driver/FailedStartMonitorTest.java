@@ -43,7 +43,7 @@ class FailedStartMonitorTest {
     assertThat(stopped.await(30, TimeUnit.SECONDS)).isTrue();
   }
 
-  /** Days may lie between the failures. */
+  /** Days can pass between two failures. */
   @Test
   void failuresBeforeAnExecutorThatStartedDoNotCount() throws InterruptedException {
     FailedStartMonitor listener = listener();

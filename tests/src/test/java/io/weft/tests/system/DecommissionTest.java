@@ -3,6 +3,8 @@ package io.weft.tests.system;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.weft.shuffle.store.BlockKey;
+import io.weft.spark.runtime.WeftExecutor;
 import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.TaskLog;
@@ -11,7 +13,9 @@ import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.util.List;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
@@ -82,6 +86,35 @@ class DecommissionTest {
     try (TaskLog log = TaskLog.open(CLUSTER.context())) {
       Rows.assertSame("second job", expected(), sorted(rows));
       assertThat(log.mapTasks()).as("map tasks of the second job").isEqualTo(MAP_TASKS);
+    }
+  }
+
+  /** Spark removes a shuffle on all executors at about the same time. */
+  @Test
+  void aShuffleThatIsRemovedAtTheTargetDoesNotStopTheOthers() {
+    String leaving = CLUSTER.executors().get(0).id();
+    JavaRDD<String> removed = shuffled("rows");
+    Rows.assertSame("removed shuffle", expected(), sorted(removed));
+    CLUSTER.awaitExecutors();
+    new JavaSparkContext(CLUSTER.context())
+        .parallelize(List.of(1, 2), 2)
+        .foreach(task -> removeShufflesUnlessOn(leaving));
+    JavaRDD<String> rows = shuffled("rows");
+    Rows.assertSame("first job", expected(), sorted(rows));
+    CLUSTER.decommission(List.of(CLUSTER.executor(leaving)));
+    try (TaskLog log = TaskLog.open(CLUSTER.context())) {
+      Rows.assertSame("second job", expected(), sorted(rows));
+      assertThat(log.mapTasks()).as("map tasks of the second job").isZero();
+    }
+    Rows.assertSame("removed shuffle, again", expected(), sorted(removed));
+  }
+
+  private static void removeShufflesUnlessOn(String executor) {
+    if (!SparkEnv.get().executorId().equals(executor)) {
+      WeftExecutor.exchange().outputs().stream()
+          .map(BlockKey::shuffleId)
+          .distinct()
+          .forEach(SparkEnv.get().shuffleManager()::unregisterShuffle);
     }
   }
 
