@@ -128,7 +128,7 @@ class CornersTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"rows", "columns"})
-  void resultsAreReadAgainAfterSparkHasRemovedTheirShuffle(String route) {
+  void resultsAreReadAgainAfterSparkHasRemovedTheirShuffle(String route) throws Exception {
     CLUSTER.session().conf().set(REMOVE_AFTER_QUERY, true);
     try {
       Dataset<Row> all = sql(route, "SELECT id, s, k FROM facts_parquet");

@@ -3,8 +3,7 @@ package io.weft.tests.system;
 import static org.apache.spark.sql.functions.col;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.weft.shuffle.store.BlockKey;
-import io.weft.spark.runtime.WeftExecutor;
+import io.weft.tests.application.ShuffleRemoval;
 import io.weft.tests.support.ExecutorProcess;
 import io.weft.tests.support.Rows;
 import io.weft.tests.support.TaskLog;
@@ -13,7 +12,6 @@ import io.weft.tests.support.Workspace;
 import io.weft.tests.workload.Queries;
 import io.weft.tests.workload.RowText;
 import java.util.List;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.junit.jupiter.api.BeforeEach;
@@ -98,7 +96,7 @@ class DecommissionTest {
     CLUSTER.awaitExecutors();
     new JavaSparkContext(CLUSTER.context())
         .parallelize(List.of(1, 2), 2)
-        .foreach(task -> removeShufflesUnlessOn(leaving));
+        .foreach(new ShuffleRemoval(CLUSTER.context().newShuffleId(), leaving));
     JavaRDD<String> rows = shuffled("rows");
     Rows.assertSame("first job", expected(), sorted(rows));
     CLUSTER.decommission(List.of(CLUSTER.executor(leaving)));
@@ -107,15 +105,6 @@ class DecommissionTest {
       assertThat(log.mapTasks()).as("map tasks of the second job").isZero();
     }
     Rows.assertSame("removed shuffle, again", expected(), sorted(removed));
-  }
-
-  private static void removeShufflesUnlessOn(String executor) {
-    if (!SparkEnv.get().executorId().equals(executor)) {
-      WeftExecutor.exchange().outputs().stream()
-          .map(BlockKey::shuffleId)
-          .distinct()
-          .forEach(SparkEnv.get().shuffleManager()::unregisterShuffle);
-    }
   }
 
   private static JavaRDD<String> shuffled(String route) {
