@@ -37,13 +37,15 @@ class Lease:
         self._path = path
         self._process = os.getpid()
         self._held = True
-        with Lease._guard:
-            entry = Lease._open.get(path)
-            if entry is None:
-                Lease._open[path] = [_locked(path), 1]
-            else:
-                entry[1] += 1
-        Lease._unlock_released()
+        try:
+            with Lease._guard:
+                entry = Lease._open.get(path)
+                if entry is None:
+                    Lease._open[path] = [_locked(path), 1]
+                else:
+                    entry[1] += 1
+        finally:
+            Lease._unlock_released()
 
     def release(self) -> None:
         """Gives the lease back. Does nothing if it was, or in another process.

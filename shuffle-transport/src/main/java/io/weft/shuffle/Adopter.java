@@ -225,8 +225,15 @@ final class Adopter implements AutoCloseable {
       drop(adopted, Set.of());
       throw e;
     }
-    Optional<Set<BlockKey>> here =
-        adopted.all().isEmpty() ? Optional.of(Set.of()) : commit(dead, adopted.all());
+    Optional<Set<BlockKey>> here = Optional.of(Set.of());
+    try {
+      if (!adopted.all().isEmpty()) {
+        here = commit(dead, adopted.all());
+      }
+    } catch (AdopterRemovedException e) {
+      drop(adopted, Set.of());
+      throw e;
+    }
     if (here.isPresent()) {
       drop(adopted, here.get());
       report(dead, left.size(), adopted, here.get(), System.nanoTime() - start);
@@ -237,11 +244,15 @@ final class Adopter implements AutoCloseable {
    * Sends readers here. Returns the outputs that they find here; empty if the driver does not tell.
    * Then all outputs stay, because a reader that is sent here and finds none would make Spark
    * forget all outputs of this executor.
+   *
+   * @throws AdopterRemovedException if the driver sends no readers here
    */
   private Optional<Set<BlockKey>> commit(DeadFolder dead, Collection<BlockKey> outputs)
-      throws InterruptedException {
+      throws AdopterRemovedException, InterruptedException {
     try {
       return Optional.of(ask(Step.MOVE, dead, outputs));
+    } catch (AdopterRemovedException e) {
+      throw e;
     } catch (IOException | RuntimeException e) {
       LOG.warn(
           "The driver did not confirm the adoption of executor {}: {}",
@@ -250,6 +261,8 @@ final class Adopter implements AutoCloseable {
     }
     try {
       return Optional.of(ask(Step.KEEP, dead, outputs));
+    } catch (AdopterRemovedException e) {
+      throw e;
     } catch (IOException | RuntimeException e) {
       LOG.warn(
           "{} map outputs of executor {}, which died, stay here until their shuffles end, because"
@@ -269,7 +282,7 @@ final class Adopter implements AutoCloseable {
   private void drop(Adopted adopted, Set<BlockKey> needed) {
     Set<BlockKey> unneeded = new HashSet<>(adopted.fresh().keySet());
     unneeded.removeAll(needed);
-    unneeded.forEach(catalog::removeMapOutput);
+    catalog.removeMapOutputs(unneeded);
   }
 
   private void report(DeadFolder dead, int left, Adopted adopted, Set<BlockKey> here, long nanos) {

@@ -397,7 +397,7 @@ public final class ExecutorExchange implements AutoCloseable {
 
   /** Frees one map output, at once or after its last reader. Does nothing if it is unknown. */
   public void removeMapOutput(BlockKey key) {
-    catalog.removeMapOutput(key);
+    catalog.removeMapOutputs(List.of(key));
   }
 
   /**

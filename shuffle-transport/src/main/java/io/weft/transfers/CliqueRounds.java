@@ -145,22 +145,31 @@ final class CliqueRounds {
 
   /**
    * Waits for the peer: both ends send an empty manifest. If that fails, so do the transfers that
-   * were queued before. Later ones have more time, and get a new communicator.
+   * were queued before.
    */
   private void awaitPeer() {
-    Set<PreparedTransfer> queued = Collections.newSetFromMap(new IdentityHashMap<>());
-    queued.addAll(queue.all());
+    Predicate<PreparedTransfer> queued = queuedNow();
     awaitingPeer = true;
     try {
       if (!connection.wire().exchange(new Manifest()).isEmpty()) {
         throw new IllegalArgumentException("the peer has sent offers before both ends were ready");
       }
     } catch (RuntimeException e) {
-      failReady(e, transfer -> queued.contains(transfer) && isReady(transfer));
+      failReady(e, queued);
       throw e;
     } finally {
       awaitingPeer = false;
     }
+  }
+
+  /**
+   * The transfers that are queued now, if they are ready when asked. Later ones have more time, and
+   * get a new communicator.
+   */
+  private Predicate<PreparedTransfer> queuedNow() {
+    Set<PreparedTransfer> queued = Collections.newSetFromMap(new IdentityHashMap<>());
+    queued.addAll(queue.all());
+    return transfer -> queued.contains(transfer) && isReady(transfer);
   }
 
   private void offerTransfers(Manifest manifest, boolean reused) {
@@ -230,12 +239,13 @@ final class CliqueRounds {
     return failure instanceof CollectiveException known && known.kind() == Kind.DEAD;
   }
 
-  /** Opens the connection. The waiting transfers fail if that fails. */
+  /** Opens the connection. If that fails, so do the transfers that were queued before. */
   private void open() {
+    Predicate<PreparedTransfer> queued = queuedNow();
     try {
       connection.open();
     } catch (RuntimeException e) {
-      failReady(e);
+      failReady(e, queued);
       throw e;
     }
   }

@@ -257,8 +257,10 @@ class AdoptionTest {
     assertThat(readAll(heir, requests("heir"))).hasSize(CHUNKS);
   }
 
-  @Test
-  void anExecutorThatTheDriverHasRemovedLeavesTheFolderToOthers() throws Exception {
+  /** The driver removes it before the last one of these steps. */
+  @ParameterizedTest
+  @EnumSource(Step.class)
+  void anExecutorThatTheDriverHasRemovedLeavesTheFolderToOthers(Step last) throws Exception {
     startOther(Blocks.IN_MEMORY);
     Path left = Path.of(other.address().folder());
     ExecutorExchange fenced = cluster.open("nearest");
@@ -267,12 +269,19 @@ class AdoptionTest {
     AtomicInteger refusals = new AtomicInteger();
     fenced.adoptSiblings(
         (step, id, incarnation, outputs) -> {
-          refusals.incrementAndGet();
-          throw new AdopterRemovedException();
+          if (step == last) {
+            refusals.incrementAndGet();
+            throw new AdopterRemovedException();
+          }
+          if (step == Step.MOVE) {
+            throw new IOException("no answer, as the test asked");
+          }
+          return Set.copyOf(outputs);
         });
     await().untilAsserted(() -> assertThat(refusals).hasValue(1));
     await().until(() -> isFree(left));
     assertThat(DeadFolder.isSettled(left)).isFalse();
+    assertThat(fenced.outputs()).isEmpty();
     heir.adoptSiblings(this::all);
     awaitAdopted(heir, MAPS);
     assertThat(refusals).hasValue(1);

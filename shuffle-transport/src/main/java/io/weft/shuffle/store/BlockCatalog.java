@@ -14,11 +14,13 @@ import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntPredicate;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -191,13 +193,17 @@ public final class BlockCatalog implements AutoCloseable {
     retired.reclaim();
   }
 
-  /** Frees one output, at once or after the last reader of its shuffle. */
-  public void removeMapOutput(BlockKey key) {
-    ShuffleOutputs shuffle = shuffles.get(key.shuffleId());
-    OwnedOutput output = shuffle == null ? null : shuffle.remove(key.mapId());
-    if (output != null) {
-      retire(shuffle, List.of(output));
-    }
+  /** Frees outputs, at once or after the last readers of their shuffles. Ignores unknown ones. */
+  public void removeMapOutputs(Collection<BlockKey> keys) {
+    keys.stream()
+        .collect(Collectors.groupingBy(BlockKey::shuffleId))
+        .forEach(
+            (id, ofShuffle) -> {
+              ShuffleOutputs shuffle = shuffles.get(id);
+              if (shuffle != null) {
+                retire(shuffle, shuffle.removeAll(ofShuffle));
+              }
+            });
   }
 
   /** Frees removed outputs without readers. Fast if there are none. */

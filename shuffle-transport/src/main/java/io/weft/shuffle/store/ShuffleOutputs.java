@@ -70,11 +70,15 @@ final class ShuffleOutputs {
     return true;
   }
 
-  /** Removes and returns an output, or returns null if there is none. */
-  synchronized OwnedOutput remove(long mapId) {
-    OwnedOutput taken = outputs.remove(mapId);
-    if (taken != null) {
-      reserved.remove(mapId);
+  /** Removes and returns those of these outputs that are here. */
+  synchronized List<OwnedOutput> removeAll(List<BlockKey> keys) {
+    List<OwnedOutput> taken = new ArrayList<>();
+    for (BlockKey key : keys) {
+      OwnedOutput output = outputs.remove(key.mapId());
+      if (output != null) {
+        reserved.remove(key.mapId());
+        taken.add(output);
+      }
     }
     return taken;
   }

@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
@@ -57,6 +58,9 @@ final class FeedExchange implements AutoCloseable {
 
   /** Rows by map task and partition; set when the map side has run. */
   private int[][] rows = {};
+
+  /** Whether the caller was interrupted, so that tasks may still write or read the rows. */
+  private boolean abandoned;
 
   /** A serializable Scala function. */
   private interface TaskFunction<A, B> extends Function1<A, B>, Serializable {}
@@ -110,10 +114,11 @@ final class FeedExchange implements AutoCloseable {
       exchange.report();
       dealt = true;
       return exchange;
-    } catch (SparkException e) {
+    } catch (Exception e) {
       // Checked as in any other action of Spark. Clients of Spark Connect see only its message, so
       // this is the failure of the stage, not that of waiting for it.
-      throw SneakyThrow.<RuntimeException>raise(e.getCause() == null ? e : e.getCause());
+      boolean ofStage = e instanceof SparkException && e.getCause() != null;
+      throw SneakyThrow.<RuntimeException>raise(ofStage ? e.getCause() : e);
     } finally {
       if (!dealt) {
         exchange.close();
@@ -127,10 +132,25 @@ final class FeedExchange implements AutoCloseable {
         .ifPresent(LOG::warn);
   }
 
-  private void deal(int maps) throws SparkException {
+  private void deal(int maps) throws Exception {
     if (maps > 0) {
-      context.submitMapStage(dependency).get();
+      job(() -> context.submitMapStage(dependency).get());
       rows = MapRows.written(reports.value(), registered());
+    }
+  }
+
+  /** Runs a job, and cancels it if this thread is interrupted, which Spark does not. */
+  private <T> T job(Callable<T> job) throws Exception {
+    String tag = "weft-feed-" + dependency.shuffleId();
+    context.addJobTag(tag);
+    try {
+      return job.call();
+    } catch (InterruptedException e) {
+      abandoned = true;
+      context.cancelJobsWithTag(tag);
+      throw e;
+    } finally {
+      context.removeJobTag(tag);
     }
   }
 
@@ -227,14 +247,14 @@ final class FeedExchange implements AutoCloseable {
     }
   }
 
-  private <T> List<T> results(ShardFunction<T> function) {
+  private <T> List<T> results(ShardFunction<T> function) throws Exception {
     TaskFunction<Iterator<FeedShard>, Iterator<byte[]>> task =
         shards -> result(function, shards.next());
     ClassTag<byte[]> tag = ScalaInterop.erasedTag(byte[].class);
     RDD<byte[]> results = new FeedRDD(dependency, rows).barrier().mapPartitions(task, false, tag);
     // Spark repeats a barrier stage whose shuffle is read, and gives up a stage that ends its job.
     JavaRDD<byte[]> shuffled = new JavaRDD<>(results, tag).repartition(1);
-    List<byte[]> encoded = shuffled.collect();
+    List<byte[]> encoded = job(shuffled::collect);
     // After a failure or an interrupt the stages may still run, so Spark's cleaner frees it.
     free(nearestShuffle(shuffled.rdd()));
     return encoded.stream()
@@ -275,10 +295,15 @@ final class FeedExchange implements AutoCloseable {
     T run(FeedShard shard, BarrierTaskContext context) throws Exception;
   }
 
-  /** Frees the rows in all executors, in the background. */
+  /**
+   * Frees the rows in all executors, in the background. After an interrupt, Spark's cleaner frees
+   * them later: Spark 4.0 ends the application if a task writes to a shuffle that is gone.
+   */
   @Override
   public void close() {
-    free(dependency.shuffleId());
+    if (!abandoned) {
+      free(dependency.shuffleId());
+    }
   }
 
   private void free(int shuffle) {

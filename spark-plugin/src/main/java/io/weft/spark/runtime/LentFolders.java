@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +27,10 @@ public final class LentFolders {
 
   private static final Map<Integer, List<Lent>> LENT = new HashMap<>();
   private static final List<Lent> RELEASED = new ArrayList<>();
+
+  /** The released numbers of the application, of which a task may still keep a folder. */
+  private static final BitSet ENDED = new BitSet();
+
   private static boolean polling;
 
   private LentFolders() {}
@@ -36,6 +41,11 @@ public final class LentFolders {
    * @param removed run after the lease is removed, at least once
    */
   private record Lent(LeasedFolder folder, Runnable removed) {}
+
+  /** Begins with an application, whose numbers may be those of the one before in this JVM. */
+  static synchronized void begin() {
+    ENDED.clear();
+  }
 
   /** Keeps a folder until the number is released. */
   public static void keep(int number, LeasedFolder folder) {
@@ -49,12 +59,20 @@ public final class LentFolders {
    *     once
    */
   public static synchronized void keep(int number, LeasedFolder folder, Runnable removed) {
-    LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(new Lent(folder, removed));
+    Lent lent = new Lent(folder, removed);
+    if (ENDED.get(number)) {
+      // The driver gave the export up while this task still worked on it.
+      RELEASED.add(lent);
+      pollIfNeeded();
+    } else {
+      LENT.computeIfAbsent(number, unused -> new ArrayList<>()).add(lent);
+    }
   }
 
   /** Removes the folders of a number now, or later if they are leased. */
   public static void release(int number) {
     synchronized (LentFolders.class) {
+      ENDED.set(number);
       List<Lent> released = LENT.remove(number);
       if (released == null) {
         return;

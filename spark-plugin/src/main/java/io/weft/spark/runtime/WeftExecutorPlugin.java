@@ -191,6 +191,7 @@ public final class WeftExecutorPlugin implements ExecutorPlugin {
                 this::heldShuffles,
                 shuffle -> SparkEnv.get().shuffleManager().unregisterShuffle(shuffle))
             .start();
+    LentFolders.begin();
     WeftExecutor.start(exchange, context);
     exchange.adoptSiblings(
         new DriverAgreement(
