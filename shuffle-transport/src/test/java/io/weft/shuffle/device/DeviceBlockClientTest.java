@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Groups that are given up while other executors do not answer. */
@@ -17,12 +18,14 @@ class DeviceBlockClientTest {
       List.of(new DeviceBlock(new BlockKey(1, 2), 3, 100));
 
   @Test
-  void theMemoryOfAllGroupsAheadIsAwaitedForAsLongAsThatOfOne() {
+  void theMemoryOfAllGroupsAheadIsAwaitedForAsLongAsThatOfOne() throws InterruptedException {
+    CountDownLatch requested = new CountDownLatch(EXECUTORS);
     CountDownLatch end = new CountDownLatch(1);
     try (DeviceBlockClient client =
         new DeviceBlockClient(
             new DeviceCatalog(),
             (executor, request) -> {
+              requested.countDown();
               end.await();
               throw new IOException("executor " + executor + " has ended");
             },
@@ -32,6 +35,8 @@ class DeviceBlockClientTest {
       for (int executor = 0; executor < EXECUTORS; executor++) {
         assertThat(client.start("" + executor, BLOCKS, true).bytes()).isZero();
       }
+      // A group whose request has not begun is dropped at once.
+      assertThat(requested.await(1, TimeUnit.MINUTES)).isTrue();
       long start = System.nanoTime();
       assertThat(client.makeRoom(() -> {})).isTrue();
       assertThat(Duration.ofNanos(System.nanoTime() - start))
