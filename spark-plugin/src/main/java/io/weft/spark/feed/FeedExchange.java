@@ -141,13 +141,18 @@ final class FeedExchange implements AutoCloseable {
 
   /** Runs a job, and cancels it if this thread is interrupted, which Spark does not. */
   private <T> T job(Callable<T> job) throws Exception {
+    if (Thread.interrupted()) {
+      throw new InterruptedException("interrupted before a job of a feed");
+    }
     String tag = "weft-feed-" + dependency.shuffleId();
     context.addJobTag(tag);
     try {
       return job.call();
     } catch (InterruptedException e) {
       abandoned = true;
-      context.cancelJobsWithTag(tag);
+      if (!context.isStopped()) {
+        context.cancelJobsWithTag(tag);
+      }
       throw e;
     } finally {
       context.removeJobTag(tag);
@@ -297,7 +302,8 @@ final class FeedExchange implements AutoCloseable {
 
   /**
    * Frees the rows in all executors, in the background. After an interrupt, Spark's cleaner frees
-   * them later: Spark 4.0 ends the application if a task writes to a shuffle that is gone.
+   * them later, or the end of the application if the cleaner is off: Spark 4.0 ends the application
+   * if a task writes to a shuffle that is gone.
    */
   @Override
   public void close() {

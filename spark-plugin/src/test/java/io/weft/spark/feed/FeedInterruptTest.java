@@ -1,6 +1,7 @@
 package io.weft.spark.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.weft.spark.LocalSpark;
@@ -55,6 +56,15 @@ class FeedInterruptTest {
   @Test
   void whileRanksRun() throws InterruptedException {
     assertNothingIsLeft(() -> feed(id -> true).train(task -> pauseAt(50L)));
+  }
+
+  @Test
+  void beforeItsFirstJob() {
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> feed(id -> true).train(task -> 0))
+        .isInstanceOf(InterruptedException.class);
+    assertThat(spark.session().sparkContext().statusTracker().getActiveJobIds()).isEmpty();
+    assertThat(feed(id -> true).train(task -> task.rank())).containsExactly(0, 1);
   }
 
   /** The tasks do not react to their kill. The rows are freed after they have ended. */
