@@ -14,7 +14,10 @@ import java.util.Optional;
 /** The map outputs of this executor that its device tiers keep. Thread-safe. */
 public final class DeviceCatalog implements AutoCloseable {
   private final Map<Integer, Map<Long, DeviceOutput>> shuffles = new HashMap<>();
+
+  /** One bit for each shuffle that was removed and that no task here has begun to write since. */
   private final BitSet removed = new BitSet();
+
   private boolean closed;
 
   /**
@@ -43,6 +46,16 @@ public final class DeviceCatalog implements AutoCloseable {
       throw new IOException(key + " was not published: its shuffle was removed meanwhile");
     }
     throw new IllegalStateException(key + " was published before");
+  }
+
+  /** Accepts outputs of a shuffle that a task begins to write: Spark may compute it again. */
+  public synchronized void begin(int shuffleId) {
+    removed.clear(shuffleId);
+  }
+
+  /** Whether outputs of a shuffle are refused, because it was removed here. */
+  public synchronized boolean wasRemoved(int shuffleId) {
+    return removed.get(shuffleId);
   }
 
   /** An output of this catalog. */

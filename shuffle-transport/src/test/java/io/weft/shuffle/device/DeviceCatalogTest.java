@@ -43,4 +43,16 @@ class DeviceCatalogTest {
     assertThat(catalog.keys()).isEmpty();
     assertThatThrownBy(() -> catalog.publish(output(5, 1))).isInstanceOf(IOException.class);
   }
+
+  @Test
+  void aShuffleThatIsComputedAgainIsAccepted() throws IOException {
+    catalog.publish(output(3, 1));
+    catalog.removeShuffle(3);
+    assertThat(catalog.wasRemoved(3)).isTrue();
+    catalog.begin(3);
+    assertThat(catalog.wasRemoved(3)).isFalse();
+    catalog.publish(output(3, 2));
+    assertThat(catalog.keys()).containsExactly(new BlockKey(3, 2));
+    catalog.close();
+  }
 }

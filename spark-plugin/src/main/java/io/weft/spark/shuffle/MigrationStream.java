@@ -134,8 +134,8 @@ final class MigrationStream implements StreamCallbackWithID {
 
     /**
      * Creates a sink into this executor's GPU, if the GPU is already in use for exchanges.
-     * Otherwise the sink drops the bytes: opening a GPU may take long, and an error would stop the
-     * migration of all other outputs.
+     * Otherwise, or if the shuffle was removed here, the sink drops the bytes: opening a GPU may
+     * take long, and an error would stop the migration of all other outputs.
      */
     static MigrationSink onDevice(ExecutorExchange exchange, BlockKey key) {
       return ExecutorGpu.running()
@@ -146,6 +146,9 @@ final class MigrationStream implements StreamCallbackWithID {
 
     private static MigrationSink onDevice(
         ExecutorExchange exchange, DeviceExchange device, BlockKey key) {
+      if (device.catalog().wasRemoved(key.shuffleId())) {
+        return new Dropped(key, "its shuffle was removed here");
+      }
       return new MigrationSink() {
         private final DeviceOutputSink tables = device.incoming(key);
 

@@ -67,6 +67,7 @@ final class DeviceShuffleWriter<K, V> extends MapWriter<K, V> {
     this.context = context;
     this.metrics = metrics;
     this.device = device;
+    device.catalog().begin(dependency.shuffleId());
     Runnable killCheck = context::killTaskIfInterrupted;
     String name = "shuffle-%d-map-%d".formatted(dependency.shuffleId(), mapId);
     PartitionIds partitions = dependency.partitionIds().orElseThrow();

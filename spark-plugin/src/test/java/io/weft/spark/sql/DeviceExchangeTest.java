@@ -166,6 +166,19 @@ class DeviceExchangeTest {
     assertThat(RowTexts.unordered(query.apply(WeftGpu.onDevice(rows)))).isEqualTo(expected);
   }
 
+  /** As by Spark's clean-up after a query ({@code shuffleDependency.fileCleanup}). */
+  @Test
+  void rowsAreReadAgainAfterTheirShuffleWasRemoved() {
+    Dataset<Row> moved =
+        WeftGpu.onDevice(facts(SPARK.local().session(), ROWS)).repartition(3, col("k"));
+    List<String> first = RowTexts.unordered(moved);
+    for (WeftShuffleExchangeExec exchange : Plans.wefts(moved)) {
+      int shuffle = exchange.shuffleDependency().shuffleId();
+      SparkEnv.get().blockManager().master().removeShuffle(shuffle, true);
+    }
+    assertThat(RowTexts.unordered(moved)).isEqualTo(first);
+  }
+
   /** About 40 MB on a GPU with room for 16 MB. Blocks spill to pinned memory and to the arena. */
   @Test
   void blocksThatDoNotFitAreSpilledAndReloaded() {
